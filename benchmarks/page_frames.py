@@ -146,7 +146,7 @@ def metrics(browser: Browser, folder: Path) -> dict[str, float]:
 def curves(browser: Browser, folder: Path) -> dict[str, float]:
     swept, importances = stored_study(folder, TRIALS, TRIALS), Importances()
     stored_curves(swept, CURVE_STEPS)
-    importances.of(swept.spec, swept.each(), wait=True)
+    importances.of(swept.spec, swept.all_trials(), wait=True)
 
     def look(page: Page) -> None:
         chart = page.locator(f"{CURVES} .dn-area")
@@ -172,7 +172,7 @@ def curves(browser: Browser, folder: Path) -> dict[str, float]:
 def brush(browser: Browser, folder: Path) -> dict[str, float]:
     swept, importances = stored_study(folder, TRIALS, TRIALS), Importances()
     stored_curves(swept, CURVE_STEPS)
-    importances.of(swept.spec, swept.each(), wait=True)
+    importances.of(swept.spec, swept.all_trials(), wait=True)
 
     def look(page: Page) -> None:
         axis = page.locator(".dn-brush").first

@@ -53,7 +53,7 @@ def of_study(home: Path, trials: int, goals: list[str]) -> dict[str, float]:
         write(study, number)
     importances = Importances()
     first, text = measured(lambda: answer(study, importances, {}))
-    importances.of(study.spec, study.each(), wait=True)
+    importances.of(study.spec, study.all_trials(), wait=True)
     seen = {"seen": json.loads(measured(lambda: answer(study, importances, {}))[1])["seen"]}
     again = [measured(lambda: answer(study, importances, seen)) for _ in range(ROUNDS)]
     changed = []

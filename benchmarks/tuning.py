@@ -91,7 +91,7 @@ def ours(trials: int) -> float:
         OURS, tune="lr=0.001..0.1:log", goal="min:loss", trials=trials, ranks_per_replica=2
     ).wait()
     wall = time.perf_counter() - begun
-    took = [float(trial.run.metrics()["took"].iloc[-1]) for trial in study.each()]
+    took = [float(trial.run.metrics()["took"].iloc[-1]) for trial in study.all_trials()]
     assert len(took) == trials
     return wall / trials - float(np.mean(took))
 

@@ -41,7 +41,7 @@ class JobOptions:
     layout: str = option("NAME|FILE", "saved layout to start from; other options change it", "")
     name: str = option("NAME", "name of the run", "")
     experiment: str = option("NAME", "experiment to which the run belongs", "")
-    tag: tuple[str, ...] = option("NAME,…", "tags of the run, to find it by", ())
+    tag: tuple[str, ...] = option("NAME,…", "tags to find the run by", ())
     result: tuple[str, ...] = option("NAME,…", "variables of rank 0 to return to the notebook", ())
     param: tuple[str, ...] = option(
         "NAME=VALUE", "set a variable of the notebook to another value", ()
@@ -49,26 +49,26 @@ class JobOptions:
     args: tuple[str, ...] = option(
         "TEXT", "arguments of the program (sys.argv[1:]); or write them after --", (), read=words
     )
-    data: tuple[str, ...] = option("NAME=URI", "name a dataset that the program reads", ())
+    data: tuple[str, ...] = option("NAME=URI", "dataset; NAME becomes a variable with its path", ())
     include: tuple[str, ...] = option("PATH", "file or folder to send with the program", ())
     exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder to leave out", ())
     require: tuple[str, ...] = option("NAME[==VERSION]", "package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "let this value pass the secret check", ())
     hang_after: str = option(
-        "N", "seconds without output before a hang is looked for (default: 30; 0: never)", ""
+        "N", "seconds of silence before a hang is checked for (default: 30; 0: never)", ""
     )
-    stop_when_hung: bool = option("", "stop a run that stands still, and count it as failed", False)
+    stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
     notify: str = option(
-        "none|webhook,mail", "whom to tell when the run ends or stands still (default: setting)", ""
+        "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
     )
-    max_cost: str = option("AMOUNT", "stop the run once it has cost this much, such as 50USD", "")
+    max_cost: str = option("AMOUNT", "stop the run when it has cost this much, such as 50USD", "")
     display: str = option(
-        "RANKS", "ranks whose figures, images and tables are shown: first, all (default: first)", ""
+        "first|all", "ranks whose figures, images and tables are shown (default: first)", ""
     )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
-    dry_run: bool = option("", "show what would be submitted, without submitting it", False)
+    dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
     export: str = option(
-        "FORM", "with --dry-run: form to show, such as trainjob for kubectl apply", "",
+        "FORM", "with --dry-run: format to print, such as trainjob (for kubectl apply)", "",
         written_as="--as",
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ class JobOptions:
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
 
     @property
-    def of_doctor(self) -> dict[str, str]:
+    def hang_variables(self) -> dict[str, str]:
         """Variables by which the worker knows when a run stands still. Raises OptionError."""
         if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
             raise OptionError(
@@ -90,13 +90,13 @@ class JobOptions:
         return {name: text for name, text in settings.items() if text}
 
     @property
-    def of_displays(self) -> dict[str, str]:
+    def display_variables(self) -> dict[str, str]:
         """The variable by which ranks know whose displays are shown. Raises OptionError."""
         if self.display not in ("", "first", ALL):
             raise OptionError(f"invalid --display {self.display!r}: expected first or all")
         return {RANKS_VARIABLE: ALL} if self.display == ALL else {}
 
-    def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
+    def values(self, place: Callable[[str, str], str]) -> dict[str, Any]:
         """Return the names that `param` and `data` define, with their values; `place` says what a
         name for data at a URI is where the job runs."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
@@ -106,7 +106,7 @@ class JobOptions:
         """Return where the job finds the data that `data` names, as `place` says."""
         return {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
-    def brought(self, brings: Callable[[str], bool]) -> frozenset[str]:
+    def delivered_names(self, brings: Callable[[str], bool]) -> frozenset[str]:
         """Return the names in `data` of what comes to the job without being read by its name."""
         return frozenset(name for name, uri in _pairs("data", self.data) if brings(uri))
 
@@ -117,7 +117,7 @@ class Chosen(NamedTuple):
     layout: Layout
     job: JobOptions
     backend: AnyBackend
-    own: Any
+    backend_options: Any
 
 
 def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:

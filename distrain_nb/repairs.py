@@ -140,7 +140,7 @@ def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
         continued = lines[number - 1].rstrip().endswith("\\")
         if not continued or not line.strip() or re.match(_OPTION, line):
             continue
-        words = joined("\n".join(lines[:number])).split()
+        words = join_lines("\n".join(lines[:number])).split()
         takes_any = words[-1].startswith(("-", "%")) or "--" in words
         if re.match(_CODE, line) or not takes_any:
             return line.strip(), _without_backslash(lines[number - 1], line)
@@ -159,10 +159,10 @@ def _without_backslash(line: str, below: str) -> Fix[str]:
 def head_options(text: str) -> str:
     """Return the options of a cell that begins with its magic, on one line."""
     head, _ = _parted(text)
-    return " ".join(joined(head).partition("distrain")[2].split("\n")).strip()
+    return " ".join(join_lines(head).partition("distrain")[2].split("\n")).strip()
 
 
-def joined(text: str) -> str:
+def join_lines(text: str) -> str:
     """Join lines that a backslash continues."""
     return re.sub(_CONTINUED, " ", text)
 

@@ -68,7 +68,7 @@ class ProcessService(SharedFolderService[SharedSpec]):
         return pid.read_text() if pid.exists() else ""
 
     def observe(self, job: str) -> Observed:
-        return self.left() or Observed(State.RUNNING)
+        return self.outcome() or Observed(State.RUNNING)
 
     def cancel(self, job: str) -> None:
         os.kill(int(job), 15)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
-from distrain_nb.backends.cost import Money, NoPrice, RunCost, reached
+from distrain_nb.backends.cost import Money, NoPrice, RunCost, cost_limit_reason
 from distrain_nb.backends.prices import LOOKUP, own_price
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
@@ -36,7 +36,7 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
     if limit:
         try:
             price = LOOKUP.within(WAITED_S, job.layout, plan.gpus)
-            price.lasting(limit)
+            price.seconds_until(limit)
         except NoPrice as error:
             raise OptionError(f"--max-cost {options.max_cost} can't be kept: {error}") from None
         return replace(cost.at(price), limit=limit.amount)
@@ -55,8 +55,12 @@ def cost_of(options: JobOptions, job: AnyJob, backend: AnyBackend, plan: Plan) -
 def with_limit(job: AnyJob, cost: RunCost) -> AnyJob:
     """Return a job of this machine that ends where it has cost what it may."""
     limit = Money(cost.limit, cost.currency)
-    seconds = cost.price.lasting(limit) if cost.price else math.inf
-    return replace(job, cost_limit=(seconds, reached(limit))) if math.isfinite(seconds) else job
+    seconds = cost.price.seconds_until(limit) if cost.price else math.inf
+    return (
+        replace(job, cost_limit=(seconds, cost_limit_reason(limit)))
+        if math.isfinite(seconds)
+        else job
+    )
 
 
 def costs_text(cost: RunCost, layout: Layout) -> Iterator[str]:

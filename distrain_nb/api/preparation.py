@@ -36,7 +36,7 @@ from distrain_nb.program.advice import (
     told_by,
     unread_arguments,
 )
-from distrain_nb.run import room
+from distrain_nb.run import disk_usage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -68,13 +68,13 @@ def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
     return replace(job, data=tuple(texts), uploads=tuple(uploads))
 
 
-def about_machine(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
+def machine_findings(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
     """Yield a disk that is nearly full, and a machine that may be shut down before the job has
     ended."""
-    folder, free = room.free_bytes()
-    if free < room.LITTLE:
+    folder, free = disk_usage.free_bytes()
+    if free < disk_usage.LITTLE:
         message = (
-            f"only {free / room.GB:.1f} GB are free for runs in {folder}: %distrain clean "
+            f"only {free / disk_usage.GB:.1f} GB are free for runs in {folder}: %distrain clean "
             "says what can go"
         )
         yield Finding("machine.little-room", Severity.WARNING, "", message)
@@ -129,7 +129,7 @@ def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[st
     return tuple(replaced)
 
 
-def named_in(arguments: Iterable[str]) -> frozenset[str]:
+def data_names(arguments: Iterable[str]) -> frozenset[str]:
     """Return the names of data that arguments have."""
     return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
 
@@ -138,15 +138,15 @@ def variables(
     options: JobOptions, places: Mapping[str, str], backend: AnyBackend
 ) -> dict[str, str]:
     """Return SageMaker's variable for each name, but for those that the service sets itself."""
-    brought = options.brought(backend.brings)
+    brought = options.delivered_names(backend.brings)
     return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
 
 
-def about_unread(
+def unread_data_findings(
     program: Program, arguments: Sequence[str], names: Iterable[str]
 ) -> Iterator[Finding]:
     """Yield a warning for each of the names that a script has no use for, as far as one can see."""
-    unread = [name for name in names if name not in named_in(arguments)]
+    unread = [name for name in names if name not in data_names(arguments)]
     if not unread or _reads_variables(program):
         return
     for name in unread:
@@ -264,7 +264,7 @@ def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Fin
     for upload in job.uploads:
         yield from upload.findings()
     yield from _advice(job, backend, plan)
-    yield from about_machine(job, backend)
+    yield from machine_findings(job, backend)
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
@@ -319,7 +319,9 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
     return replace(
         program,
         arguments=with_places(options.args, places),
-        variables=variables(options, places, backend) | options.of_doctor | options.of_displays,
+        variables=variables(options, places, backend)
+        | options.hang_variables
+        | options.display_variables,
         findings=(*program.findings, *unread),
     )
 
@@ -327,8 +329,8 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
         raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
-    variables_of_cell = {**source.notebook.given, **options.given(backend.data)}
-    otherwise_read = options.brought(backend.brings) | named_in(options.args)
+    variables_of_cell = {**source.notebook.given, **options.values(backend.data)}
+    otherwise_read = options.delivered_names(backend.brings) | data_names(options.args)
     if CHANNEL in source.cell.source:
         otherwise_read |= options.places(backend.data).keys()
     return capture(
@@ -357,6 +359,6 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         limit=limit,
         for_image=backend.has_image,
     )
-    names = options.places(backend.data).keys() - options.brought(backend.brings)
-    unread = about_unread(program, options.args, sorted(names))
+    names = options.places(backend.data).keys() - options.delivered_names(backend.brings)
+    unread = unread_data_findings(program, options.args, sorted(names))
     return replace(program, findings=(*program.findings, *unread))

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.api.keywords import Options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.backends import plugins
-from distrain_nb.backends.options import declared, is_found, shown
+from distrain_nb.backends.options import declared, is_detected, shown
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.backends.options import Found
+    from distrain_nb.backends.options import SettingValue
 
 
-def found_settings(backend: AnyBackend) -> dict[str, Found]:
+def detected_settings(backend: AnyBackend) -> dict[str, SettingValue]:
     """Find settings for a small job on a backend, but for those that a user has set, by name.
 
     Raises OptionError for a file that can't be read.
@@ -24,15 +24,17 @@ def found_settings(backend: AnyBackend) -> dict[str, Found]:
         return {}
     options = cast("Options", {"on": backend.name, **backend.example})
     job = prepare("pass", **options).job
-    return {name: setting for name, setting in backend.settings(job).items() if is_found(setting)}
+    return {
+        name: setting for name, setting in backend.settings(job).items() if is_detected(setting)
+    }
 
 
-def hints_of(place: str) -> dict[str, str]:
+def setting_hints(place: str) -> dict[str, str]:
     """Return the settings that jobs at a place would use, by name, as hints for a form's empty
     fields."""
     backends = {backend.name: backend for backend in plugins.all_backends()}
     try:
-        settings = found_settings(backends[place]) if place in backends else {}
+        settings = detected_settings(backends[place]) if place in backends else {}
     except OptionError:  # a job would say so
         return {}
     return {name: f"{shown(name, entry)}, from {entry.origin}" for name, entry in settings.items()}
@@ -45,7 +47,7 @@ def described_settings() -> tuple[frozenset[str], str]:
     lines: list[str] = []
     for backend in plugins.all_backends():
         try:
-            settings = found_settings(backend)
+            settings = detected_settings(backend)
         except OptionError as error:
             lines += ["", f"{backend.title}: {error}"]
             continue

@@ -17,7 +17,7 @@ from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.program import Program
 from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
-from distrain_nb.secrets import without_secret
+from distrain_nb.secrets import redacted_word
 from distrain_nb.tracking import begin_run
 from distrain_nb.types import R
 from distrain_nb.worker.files.log import TROUBLES
@@ -64,7 +64,7 @@ def start(prepared: Prepared) -> Run:
     """
     prepared.refuse()
     options, backend, store = prepared.options, prepared.backend, Store()
-    channels = whom_to_tell(options)
+    channels = notification_channels(options)
     record = store.add(
         options.name,
         backend.name,
@@ -81,7 +81,7 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
-        tell_of(record.folder, channels)
+        start_notifier(record.folder, channels)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)
@@ -95,7 +95,7 @@ def start(prepared: Prepared) -> Run:
     return Run(record)
 
 
-def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
+def notification_channels(options: JobOptions) -> tuple[str, ...]:
     """Return by which channels to tell of the end. Raises OptionError for one that isn't set up."""
     config = Config.load()
     if not (options.notify or config.notify):
@@ -105,7 +105,7 @@ def whom_to_tell(options: JobOptions) -> tuple[str, ...]:
     return channels(options.notify, config)
 
 
-def tell_of(folder: Path, channels: tuple[str, ...], process: str = "") -> None:
+def start_notifier(folder: Path, channels: tuple[str, ...], process: str = "") -> None:
     """Tell of the end of the run that has that folder, or of what another `process` follows."""
     if channels:
         from distrain_nb.tracking import notify
@@ -124,11 +124,11 @@ def compared_options(
     them; those of a run `here` with its Python."""
     python = (f"python=={platform.python_version()}",) if here else ()
     texts = {
-        "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
-        "param": tuple(map(without_secret, options.param)),
+        "args": (shlex.join(map(redacted_word, options.args)),) if options.args else (),
+        "param": tuple(map(redacted_word, options.param)),
         "data": options.data,
-        "require": tuple(map(without_secret, options.require)),
+        "require": tuple(map(redacted_word, options.require)),
         "package": (*python, *program.requirements),
-        "tag": tags_in(map(without_secret, options.tag)),
+        "tag": tags_in(map(redacted_word, options.tag)),
     }
     return {name: values for name, values in texts.items() if values}

@@ -71,7 +71,7 @@ class Price:
         """Return what so many seconds cost."""
         return Money(self.hourly * seconds / HOUR_S, self.currency)
 
-    def lasting(self, limit: Money) -> float:
+    def seconds_until(self, limit: Money) -> float:
         """Return the seconds after which a limit is reached. Raises NoPrice for another
         currency."""
         if limit.currency != self.currency:
@@ -136,7 +136,7 @@ class RunCost:
         """Return why what has cost that is to be stopped; empty if it isn't."""
         if not self.limit or spent is None or spent.amount < self.limit:
             return ""
-        return reached(Money(self.limit, self.currency), ceiling=self.is_ceiling)
+        return cost_limit_reason(Money(self.limit, self.currency), ceiling=self.is_ceiling)
 
     @property
     def is_ceiling(self) -> bool:
@@ -167,7 +167,7 @@ class RunCost:
         return f"{most}{spent} so far, about {self.price.during(seconds + remaining)} at the end"
 
 
-def reached(limit: Money, *, ceiling: bool = False) -> str:
+def cost_limit_reason(limit: Money, *, ceiling: bool = False) -> str:
     """Return the cause of an end by `--max-cost`, in words."""
     most = " at most, as managed spot machines have no list price" if ceiling else ""
     return f"it was stopped by --max-cost: it has cost {limit}{most}"

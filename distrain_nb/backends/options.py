@@ -114,7 +114,7 @@ CONFIGURED = "%distrain config"
 MADE_UP = "made up for a rehearsal"
 
 
-class Found(NamedTuple):
+class SettingValue(NamedTuple):
     """The value of a setting, as its option has it, and where it comes from."""
 
     value: Value
@@ -127,12 +127,12 @@ class Found(NamedTuple):
         return ("on" if self.value else "off") if isinstance(self.value, bool) else self.value
 
 
-Settled: TypeAlias = "Mapping[str, Found]"
+Settled: TypeAlias = "Mapping[str, SettingValue]"
 
 
-def first(*sources: Settled) -> dict[str, Found]:
+def first_of_each(*sources: Settled) -> dict[str, SettingValue]:
     """Return each setting as the first source has it that has it at all."""
-    settings: dict[str, Found] = {}
+    settings: dict[str, SettingValue] = {}
     for source in sources:
         settings |= {
             name: item for name, item in source.items() if item.value and name not in settings
@@ -140,30 +140,32 @@ def first(*sources: Settled) -> dict[str, Found]:
     return settings
 
 
-def text_of(job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: str = "") -> Found:
+def text_of(
+    job: AnyJob, name: str, variables: tuple[str, ...] = (), made_up: str = ""
+) -> SettingValue:
     """Return a setting of a job that is a text: as it was chosen or kept, as a variable has it, as
     it was found on this machine, or made up; empty where nobody has made it."""
     layout = job.layout.region or "" if name == "region" else ""
     stored = job.config.region if name == "region" else job.config.of_backends.get(name, "")
     chosen = layout or str(getattr(job.options, name, "") or "")
     if chosen and chosen != stored:
-        return Found(chosen, f"the option {flag(name)}")
+        return SettingValue(chosen, f"the option {flag(name)}")
     if chosen or (name == "region" and stored):
-        return Found(stored, CONFIGURED)
+        return SettingValue(stored, CONFIGURED)
     variable = next(filter(job.environ.get, variables), "")
     if variable:
-        return Found(job.environ[variable], f"the variable {variable}")
-    return job.defaults.get(name) or Found(made_up, MADE_UP if made_up else "")
+        return SettingValue(job.environ[variable], f"the variable {variable}")
+    return job.defaults.get(name) or SettingValue(made_up, MADE_UP if made_up else "")
 
 
-def ways(name: str, example: str, *more: str) -> str:
+def ways_to_set(name: str, example: str, *more: str) -> str:
     """Say how to make a setting: by its option, for all jobs, or in the place's own ways."""
     stored = f"keep it with %distrain config {name}={example}"
     *others, last = (f"write --{name} {example}", stored, *more)
     return f"{', '.join(others)}, or {last}"
 
 
-def filled(options: OptionsT, defaults: Settled) -> OptionsT:
+def with_settings(options: OptionsT, defaults: Settled) -> OptionsT:
     """Return options with what was found for those that nobody chose. Texts NAME=VALUE are joined,
     and the chosen one of a name holds."""
     changed: dict[str, object] = {}
@@ -181,20 +183,20 @@ def filled(options: OptionsT, defaults: Settled) -> OptionsT:
     return type(options)(**{**values, **changed})
 
 
-def is_found(setting: Found) -> bool:
+def is_detected(setting: SettingValue) -> bool:
     """Return whether nobody who writes jobs has chosen it."""
     chosen = setting.origin in ("", CONFIGURED, MADE_UP) or setting.origin.startswith("the option ")
     return bool(setting.value) and not chosen
 
 
-def notes(settled: Settled) -> Iterator[str]:
+def setting_notes(settled: Settled) -> Iterator[str]:
     """Yield a line for each setting that was found rather than chosen."""
     for name, setting in settled.items():
-        if is_found(setting):
+        if is_detected(setting):
             yield f"{name} {shown(name, setting)}, from {setting.origin}"
 
 
-def shown(name: str, setting: Found) -> str:
+def shown(name: str, setting: SettingValue) -> str:
     """Return the value as anybody may see it: of variables only the names."""
     if name == "env" and isinstance(setting.value, tuple):
         return ", ".join(text.partition("=")[0] for text in setting.value)

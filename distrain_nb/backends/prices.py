@@ -260,7 +260,7 @@ def _priced(layout: Layout) -> Layout:
 LOOKUP = PriceLookup()
 
 
-def looked_up(cost: RunCost) -> RunCost:
+def with_price(cost: RunCost) -> RunCost:
     """Return it with its price, if that has come by now; else it is asked for."""
     if cost.hourly is not None:
         return cost
@@ -282,7 +282,7 @@ class CostWatch:
         before = cost = self._cost
         if cost is None:
             return ""
-        cost = replace(looked_up(cost), billed=billed)
+        cost = replace(with_price(cost), billed=billed)
         if not cost.stopped:
             cost = replace(cost, stopped=cost.reaches(cost.so_far(status, time.time())))
         if cost != before:

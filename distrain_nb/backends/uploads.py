@@ -41,7 +41,7 @@ class LocalFile:
     changed: int
 
     @property
-    def is_as_it_was(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether it has been left alone since."""
         try:
             stat = self.path.stat()

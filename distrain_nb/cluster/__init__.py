@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from distrain_nb.cluster.launchers import (
     PER_GPU,
-    about_processes,
     choose,
     framework_of,
     preload,
+    process_findings,
     ranks_per_replica,
 )
 from distrain_nb.cluster.spec import Cluster, Rank, ranks, replica_environment, time_limit
@@ -16,10 +16,10 @@ __all__ = [
     "PER_GPU",
     "Cluster",
     "Rank",
-    "about_processes",
     "choose",
     "framework_of",
     "preload",
+    "process_findings",
     "ranks",
     "ranks_per_replica",
     "replica_environment",

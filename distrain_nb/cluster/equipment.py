@@ -68,7 +68,7 @@ class Stock:
     devices: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def untold(self) -> str:
+    def unidentified(self) -> str:
         """The named image, if only its registry can tell what it is for; empty if there is none."""
         bare = self.option == BASE and _BARE.search(self.named)
         return "" if bare or self.row_of(self.named) else self.named
@@ -103,7 +103,7 @@ def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
         image = stock.named or (row.image if row else stock.bare)
         findings = (*_about_frameworks(row, uses, hardware, stock),)
     covered = (row.framework,) if row else ()
-    added = packages.built(uses, hardware, covered)
+    added = packages.device_builds(uses, hardware, covered)
     problems = (*findings, *_about_container(row, uses, hardware, stock),
              *_about_required(uses, hardware))  # fmt: skip
     asked = (uses.requirements, uses.required) if is_image else added
@@ -169,11 +169,11 @@ def _about_frameworks(
     if hardware.device == CPU or row:
         return
     if not uses.frameworks:
-        if not any(packages.unknown(uses)):
+        if not any(packages.opaque_packages(uses)):
             message = f"the program imports nothing that is known to use a {hardware.title}"
             yield _finding("no-framework", Severity.WARNING, hardware.where, message)
         return
-    reasons = [packages.reason(name, uses, hardware) for name in uses.frameworks]
+    reasons = [packages.unusable_reason(name, uses, hardware) for name in uses.frameworks]
     failed = [reason for reason in reasons if reason]
     if len(failed) == len(reasons):
         yield _unused(failed[0], hardware, stock)
@@ -218,7 +218,7 @@ def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:
 def _about_required(uses: Uses, hardware: Hardware) -> Iterator[Finding]:
     """Yield findings about required packages that are builds for other devices."""
     for line in uses.required:
-        plain = packages.plain(line)
+        plain = packages.plain_requirement(line)
         if hardware.device == GPU and packages.is_cpu_build(line):
             message = (
                 f"{line} computes on the CPU: the {hardware.title} would be paid for and not used; "
@@ -226,7 +226,7 @@ def _about_required(uses: Uses, hardware: Hardware) -> Iterator[Finding]:
             )
             fix = write_option(line, plain)
             yield _finding("cpu-build", Severity.ERROR, f"--require {line}", message, fix)
-        elif hardware.device == CPU and packages.local_of(line).startswith("cu"):
+        elif hardware.device == CPU and packages.build_tag(line).startswith("cu"):
             message = f"{line} is built for GPUs, which no pool has; ask for {plain}"
             yield _finding("needless-build", Severity.INFO, f"--require {line}", message)
 

@@ -80,7 +80,7 @@ def preload(program: Program, launcher: str) -> Iterator[str]:
         yield OPTIMIZER
 
 
-def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
+def process_findings(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
     """Warn of a program that uses all GPUs of a machine from one process.
 
     `ranks` and `gpus` are those of a replica.

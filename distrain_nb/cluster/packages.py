@@ -88,7 +88,7 @@ class Reason(NamedTuple):
     option: str = ""
 
 
-def reason(framework: str, uses: Uses, hardware: Hardware) -> Reason | None:
+def unusable_reason(framework: str, uses: Uses, hardware: Hardware) -> Reason | None:
     """Return why the packages of a framework can't use the devices; None if they can, or nobody
     knows."""
     if framework not in PACKAGES:
@@ -122,7 +122,7 @@ def _require(row: FrameworkBuild, number: str | None) -> str:
     return f"--require {package}=={row.max_version}.*" if is_later else ""
 
 
-def needs_of(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
+def bridge_modules(framework: str, devices: Iterable[str]) -> tuple[str, ...]:
     """Return the modules of which a program has to import one, so that a framework reaches such
     devices; empty where it does so by itself."""
     rows = current().framework_builds.values()
@@ -136,7 +136,7 @@ def offered(hardware: Hardware) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{row.framework} as {_package(row)}" for row in rows))
 
 
-def built(
+def device_builds(
     uses: Uses, hardware: Hardware, covered: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the requirements, and what was asked for, in the builds that use the devices.
@@ -162,16 +162,16 @@ def built(
 
 def is_cpu_build(line: str) -> bool:
     """Return whether a requirement names a build that computes on the CPU whatever there is."""
-    return name_of(line) in CPU_BUILDS or local_of(line) == "cpu"
+    return name_of(line) in CPU_BUILDS or build_tag(line) == "cpu"
 
 
-def local_of(line: str) -> str:
+def build_tag(line: str) -> str:
     """`cu121` of `torch==2.3.0+cu121`."""
     match = _LOCAL.search(line)
     return match[1] if match else ""
 
 
-def plain(line: str) -> str:
+def plain_requirement(line: str) -> str:
     """`torch==2.3.0` of `torch==2.3.0+cpu`, `tensorflow==2.17.0` of `tensorflow-cpu==2.17.0`."""
     name = name_of(line)
     instead = plain_name(name) if name in CPU_BUILDS else name
@@ -232,7 +232,7 @@ def _rewritten(line: str, row: FrameworkBuild) -> str:
     return str(requirement)
 
 
-def unknown(uses: Uses) -> Iterator[str]:
+def opaque_packages(uses: Uses) -> Iterator[str]:
     """Yield the packages of a program that may install a framework of their own."""
     for line in (*uses.requirements, *uses.required):
         if name_of(line) not in _ON_THE_CPU:
@@ -307,7 +307,7 @@ def _evidence(
 def _of_package(line: str) -> Iterator[tuple[str, str]]:
     if is_cpu_build(line):
         yield CPU, f"package {line}"
-    if local_of(line).startswith("cu"):
+    if build_tag(line).startswith("cu"):
         yield GPU, f"package {line}"
     for kind, names in _PACKAGES.items():
         if names.fullmatch(name_of(line)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import api
 from distrain_nb.backends import plugins
 from distrain_nb.backends.base import Check, Health
-from distrain_nb.backends.options import is_found
+from distrain_nb.backends.options import is_detected
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
@@ -60,7 +60,7 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
 
 
 def _complete(settled: Settled) -> str:
-    names = ", ".join(name for name, setting in settled.items() if is_found(setting))
+    names = ", ".join(name for name, setting in settled.items() if is_detected(setting))
     message = f"complete, with what was found here ({names})" if names else "complete"
     return f"{message}: %distrain config shows and changes them"
 

@@ -15,7 +15,7 @@ from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.needs import PROGRAMS
-from distrain_nb.run.room import GB, LITTLE, free_bytes
+from distrain_nb.run.disk_usage import GB, LITTLE, free_bytes
 from distrain_nb.worker.machine.gpus import VISIBLE, Gpus
 
 FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "horovod")

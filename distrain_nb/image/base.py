@@ -17,7 +17,7 @@ from distrain_nb.image.registry.manifest import ImageConfig, Manifest, digest_of
 from distrain_nb.image.registry.retry import Unreachable
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
-from distrain_nb.secrets import without_secret
+from distrain_nb.secrets import redacted_word
 from distrain_nb.worker.files.disk import replace
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def requirement_name(line: str) -> NormalizedName:
     try:
         return canonicalize_name(Requirement(line.partition(" --")[0]).name)
     except InvalidRequirement:
-        shown = without_secret(line)
+        shown = redacted_word(line)
         raise ImageError(
             f"invalid requirement {shown!r}: expected one such as numpy or numpy>=2,<3"
         ) from None

@@ -44,7 +44,7 @@ NEXT = {HOROVOD: (PARAMETER_SERVERS,), PARAMETER_SERVERS: (HOROVOD,), DDP: (DDP_
 _MOST_REPAIRS = 20
 
 
-class Advised(NamedTuple):
+class AdvisedOptions(NamedTuple):
     """The options to write, empty where no known machine can do it; notes; and the reason why not,
     where the rules refuse it."""
 
@@ -53,13 +53,13 @@ class Advised(NamedTuple):
     refused: str = ""
 
 
-def advised(case: Case, choice: str) -> Advised:
+def advised_options(case: Case, choice: str) -> AdvisedOptions:
     """Return the options that a choice takes in a case, with the smallest repairs of what the rules
     find that was not wrong with the layout before. They touch neither launcher nor machines."""
     layout = _layout(case, choice)
     if layout is None:
         gpus = _ranks(case, choice)
-        return Advised(notes=(f"no machine is known to have {gpus} of these GPUs",))
+        return AdvisedOptions(notes=(f"no machine is known to have {gpus} of these GPUs",))
     layout, notes = _without_idle(layout, choice)
     existing = {_mark(finding) for finding in _errors(case, case.layout or Layout(layout.on))}
     for _ in range(_MOST_REPAIRS):
@@ -71,10 +71,10 @@ def advised(case: Case, choice: str) -> Advised:
         notes += (f"{_unended(fresh.message)}, so {fix.label[0].lower()}{fix.label[1:]}",)
         layout = fix.apply(layout)
     if fresh:
-        return Advised(refused=f"not {choice}: {_unended(fresh.message)}")
+        return AdvisedOptions(refused=f"not {choice}: {_unended(fresh.message)}")
     if case.layout is None:
-        return Advised(line(layout).removeprefix("--on local "), notes)
-    return Advised(line(layout), (*notes, *(finding.described for finding in error)))
+        return AdvisedOptions(line(layout).removeprefix("--on local "), notes)
+    return AdvisedOptions(line(layout), (*notes, *(finding.described for finding in error)))
 
 
 def _errors(case: Case, layout: Layout) -> tuple[Finding, ...]:
@@ -291,21 +291,23 @@ def _timing(case: Case) -> str:
     )
 
 
-def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
+def _allowed(case: Case, choice: str) -> tuple[str, AdvisedOptions]:
     """Return the choice that the framework's version and the rules of layouts leave, and its
     options."""
     if choice not in LAUNCHERS:
-        return choice, Advised()
+        return choice, AdvisedOptions()
     refused: list[str] = []
     for candidate in (choice, *NEXT.get(choice, ())):
         too_old = _too_old(case, candidate)
-        advised_layout = Advised(refused=too_old) if too_old else advised(case, candidate)
+        advised_layout = (
+            AdvisedOptions(refused=too_old) if too_old else advised_options(case, candidate)
+        )
         if not advised_layout.refused:
             return candidate, advised_layout._replace(notes=(*refused, *advised_layout.notes))
         refused.append(advised_layout.refused)
     if _too_old(case, choice):
         refused.append("bring an image of your own, or a newer version")
-    return NO_DISTRIBUTION, Advised(notes=tuple(refused))
+    return NO_DISTRIBUTION, AdvisedOptions(notes=tuple(refused))
 
 
 def _too_old(case: Case, choice: str) -> str:

@@ -128,7 +128,7 @@ def case_of(
     pools = resolve(layout).training
     speeds = [resolved.bandwidth_gbps for resolved in pools]
     bandwidths = [gbps for gbps in speeds if gbps]
-    counts = [resolved.accelerators for resolved in pools if resolved.known]
+    counts = [resolved.accelerators for resolved in pools if resolved.is_in_tables]
     return Case(
         model_bytes,
         min(counts) if counts and len(counts) == len(pools) else None,

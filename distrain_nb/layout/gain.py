@@ -13,7 +13,7 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.traffic import Links, Traffic, Way, links_of, size, sized, ways
+from distrain_nb.layout.traffic import Links, Traffic, Way, links_of, reduction_pool, size, ways
 
 # Below this, measurements of one's own are needed to see it.
 _PAYS_FROM = 1.1
@@ -95,12 +95,12 @@ def gain(gradient_bytes: float, links: Links, step_s: float) -> Gain:
     return Gain(links, gradient_bytes, step_s, faster, reducers)
 
 
-def beside_the_article(layout: Layout) -> str:
+def article_comparison(layout: Layout) -> str:
     """Return the article's reducers beside ours, for a layout of its machines; else empty."""
     job = resolve(layout)
     machines, gpus, reducers = _MEASURED
     counts = {(p.pool.accelerator or "", p.accelerators) for p in job.training}
-    pool = sized(job)
+    pool = reduction_pool(job)
     if sum(p.pool.replicas for p in job.training) != machines or pool is None:
         return ""
     if len(counts) != 1 or not all("A100" in name and gpus == n for name, n in counts):
@@ -145,7 +145,7 @@ def remarks(case: Case, where: str = "") -> Iterator[str]:
     on_gpus = case.gpus_per_instance > 0
     how = "NCCL on Vertex AI, --reducers auto" if on_gpus else "gloo, on machines of your own"
     yield f"{where}{saving} ({how})"
-    beside = beside_the_article(case.layout) if case.layout else ""
+    beside = article_comparison(case.layout) if case.layout else ""
     if beside:
         yield beside
 

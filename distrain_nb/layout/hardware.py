@@ -73,7 +73,7 @@ def hardware_of(layout: Layout) -> Hardware:
 def device_of(pool: ResolvedPool) -> str:
     """Return the kind of devices of a pool's machine."""
     name = pool.accelerator or ""
-    if not pool.known and not name:
+    if not pool.is_in_tables and not name:
         return device_in_name(pool.pool.machine or "") or CPU
     if pool.is_tpu or name.startswith("TPU"):
         return TPU
@@ -147,7 +147,9 @@ def totals(layout: Layout) -> Totals:
     are counted."""
     job = resolve(layout)
     pools = job.pools
-    counted = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
+    counted = [
+        resolved for resolved in pools if resolved.is_in_tables and resolved.pool.replicas > 0
+    ]
     return Totals(
         replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
         accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in counted),

@@ -20,7 +20,7 @@ from distrain_nb.layout.files import check_length
 from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.traffic import sized_reducers
-from distrain_nb.repairs import joined, with_option, write_in_option
+from distrain_nb.repairs import join_lines, with_option, write_in_option
 
 if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice
@@ -36,8 +36,8 @@ Kind: TypeAlias = Literal["text", "number", "combo"]  # a combo is a text with a
 class Option:
     """An option: its name in Python, how its value is written, and what it is for in a line.
 
-    An option without a `form` is a switch; `grammar` is the whole of a form that `--help` shows in
-    short. `short` is another name of it in the magic. `read` makes
+    An option without a `form` is a switch; `grammar` is the whole of a form that `--help`
+    abbreviates. `short` is another name of it in the magic. `read` makes
     a value of a text and raises ValueError or OptionError, `write` the text again; `several` says
     that it may be given more than once. `words` are all texts that it takes, if these are known,
     and `choices` gives what it can take beside a layout. `part` is its field in what it is read
@@ -88,7 +88,7 @@ class Option:
     @property
     def expected(self) -> str:
         """What an error asks for."""
-        return "an integer" if self.read is int else self.form
+        return "an integer" if self.read is int else self.grammar or self.form
 
     @property
     def written(self) -> str:
@@ -163,19 +163,24 @@ def _causes(text: str) -> str:
         ) from None
 
 
-def _pool(field: str, form: str, about: str) -> Option:
-    return Option(field, form, about, read=Pool.parse)
+def _pool(field: str, about: str) -> Option:
+    return Option(field, "POOL", about, grammar=POOL_FORM, read=Pool.parse)
 
 
-_DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
+def _duration(field: str, about: str, label: str, hint: str) -> Option:
+    return Option(
+        field, "DURATION", about, grammar="a duration such as 2h, 1h30m, 7d, or seconds",
+        read=seconds, write=duration, label=label, hint=hint, extra=True,
+    )  # fmt: skip
+
 
 OPTIONS: tuple[Option, ...] = (
     Option("on", "|".join(PLACES), "where the job runs", read=_place, words=PLACES),
-    _pool("primary", POOL_FORM, "the primary replica"),
-    _pool("workers", POOL_FORM, "the worker pool"),
-    _pool("servers", POOL_FORM, "parameter servers"),
-    _pool("reducers", f"auto or {POOL_FORM}", "reducers of gradients; auto sizes the pool"),
-    _pool("evaluators", POOL_FORM, "evaluators"),
+    _pool("primary", "machine of the primary replica, such as n1-standard-8+2*T4"),
+    _pool("workers", "pool of workers, such as 4*n1-standard-8+2*T4"),
+    _pool("servers", "pool of parameter servers"),
+    _pool("reducers", "pool that sums gradients; auto sizes it"),
+    _pool("evaluators", "pool of evaluators"),
     Option(
         "region", "REGION", "region of the cloud, such as us-central1",
         label="Region", kind="combo", hint="any",
@@ -209,25 +214,19 @@ OPTIONS: tuple[Option, ...] = (
         "scheduling", "STANDARD|SPOT|FLEX_START", "how to obtain machines", read=str.upper,
         label="Scheduling", kind="combo", hint="STANDARD", extra=True,
     ),
-    Option(
-        "timeout", _DURATION_FORM, "longest time that the job may run", read=seconds,
-        write=duration, label="May run for", hint="such as 2h", extra=True,
+    _duration("timeout", "time limit of the job, such as 2h", "May run for", "such as 2h"),
+    _duration("max_wait", "longest time to wait for machines", "May wait for", "such as 1d"),
+    _duration(
+        "signal_before", "time before the limit at which the program is asked to save",
+        "Save before the limit", "such as 60s",
     ),
     Option(
-        "max_wait", _DURATION_FORM, "longest time to wait for machines", read=seconds,
-        write=duration, label="May wait for", hint="such as 1d", extra=True,
-    ),
-    Option(
-        "signal_before", _DURATION_FORM, "how long before its end the program is asked to save",
-        read=seconds, write=duration, label="Warned ahead", hint="such as 60s", extra=True,
-    ),
-    Option(
-        "retries", "N", "most new starts of a run after a kill or a lost machine",
+        "retries", "N", "most restarts of the run after a kill or a lost machine",
         read=_count, label="Retries", kind="number", hint="0", extra=True,
     ),
     Option(
         "retry_on", "CAUSE,…",
-        "causes that start a run again: exit statuses, signals, preemption, lost, time-limit",
+        "causes of a restart: exit statuses, signals, preemption, lost, time-limit",
         read=_causes, label="Retry on", hint="signals,preemption,lost,75", extra=True,
     ),
     Option(
@@ -362,7 +361,7 @@ def words_of(text: str) -> list[str]:
     closed, and for a line that is far longer than any."""
     check_length(text, "lines of options", _LONGEST_LINE)
     try:
-        return shlex.split(joined(text))
+        return shlex.split(join_lines(text))
     except ValueError as error:
         raise OptionError(f"invalid options {shown(text)}: {error}") from None
 

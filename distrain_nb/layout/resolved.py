@@ -37,7 +37,7 @@ class ResolvedPool:
         return f"{self.role.value}.{field}"
 
     @property
-    def known(self) -> bool:
+    def is_in_tables(self) -> bool:
         """Whether some table has the machine."""
         return bool(self.machine or self.legacy or self.instance)
 

@@ -53,7 +53,7 @@ def training_gbps(job: ResolvedLayout) -> float | None:
     return total
 
 
-def sized(job: ResolvedLayout) -> Pool | None:
+def reduction_pool(job: ResolvedLayout) -> Pool | None:
     """Return the Reduction Server pool that just covers the primary and the workers.
 
     Of the machines with at least the suggested vCPUs, the one with the fewest vCPUs in total; of
@@ -84,7 +84,7 @@ def sized(job: ResolvedLayout) -> Pool | None:
 def sized_reducers(layout: Layout) -> Pool:
     """Return the pool of `--reducers auto`. Raises OptionError if the workers' bandwidth is
     unknown."""
-    pool = sized(resolve(layout))
+    pool = reduction_pool(resolve(layout))
     if pool is None:
         raise OptionError(
             "--reducers auto needs a primary and workers on machines whose bandwidth is known; "
@@ -197,7 +197,7 @@ def _reducers(job: ResolvedLayout) -> tuple[int, float] | None:
     known."""
     sized_pool = job.pool(Role.REDUCERS)
     if sized_pool is None:
-        pool = sized(job)
+        pool = reduction_pool(job)
         sized_pool = (
             resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS) if pool else None
         )

@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.hooks import after_cell, before_cell, start_observing
-from distrain_nb.magics.problems import problems_shown
+from distrain_nb.magics.problems import show_problems
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -30,7 +30,7 @@ class DistrainMagics(Magics):  # type: ignore[misc]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def distrain(self, line: str, cell: str | None = None) -> Any:
         """Run a cell as a distributed job, or look after runs: `%%distrain --help`."""
-        with problems_shown(line, cell, self.shell):
+        with show_problems(line, cell, self.shell):
             return _done(line, cell, self.shell)
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
+from distrain_nb.backends import plugins
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import (
@@ -52,21 +53,21 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
     if {STUDY.field, *PARTS} & options.keys():
         from distrain_nb.magics.studies import submit_study
 
-        submit_study(source, options, long_work_shown, _show_warnings)
+        submit_study(source, options, show_long_work, _show_warnings)
         return
-    with long_work_shown():
+    with show_long_work():
         prepared = api.prepare(source, **options)
     if prepared.options.dry_run:
         print(prepared)
         return
     _show_warnings(prepared, source)
-    with long_work_shown():
+    with show_long_work():
         run = api.start(prepared)
     watch(run, prepared.waits)
 
 
 @contextmanager
-def long_work_shown() -> Iterator[None]:
+def show_long_work() -> Iterator[None]:
     """Show a progress bar below the cell once the block takes long. Import its code only then."""
     begun, bar = time.time(), None
 
@@ -133,9 +134,9 @@ def _raise_outcome(run: Run, shown: bool) -> None:
         run.check()
     except RunFailed as failed:
         if shown:
-            from distrain_nb.ui.tail import in_a_line
+            from distrain_nb.ui.tail import report_line
 
-            raise RunFailed(in_a_line(str(failed))) from None
+            raise RunFailed(report_line(str(failed))) from None
         raise
 
 
@@ -162,7 +163,7 @@ def run_script(words: list[str]) -> None:
     """Raise OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
     raise."""
     if any(word in HELP for word in options_before(words)):
-        show(page_of(script_parser(())))
+        show(page_of(script_parser(plugins.all_backends())))
         return
     target, is_module, options = script_options(words)
     submit(api.script(target, is_module=is_module), options)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
 
 HELP = ("-h", "--help")
+STUDY_OPTIONS = "a study: many runs with different parameters"
 BUILDERS = ("append", "docker", "cloudbuild")
 SCRIPTS = (".py", ".ipynb")
 
@@ -94,7 +95,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
         """Raise OptionError. `meant` is a word of the line, and those that may be meant instead."""
         if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
-            name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
+            name, action = lacks[1], self._option_string_actions[lacks[1]]
+            form = getattr(action, "grammar", "") or action.metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
         fixes = tuple(write_option(meant[0], option) for option in meant[1:])
         where = meant[0] if meant else ""
@@ -112,23 +114,24 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     """Return the parser of `%%distrain` for any job, and the options of the backends."""
     parser = Parser(
         prog="%%distrain",
+        usage="%%%%distrain [OPTIONS]",
         description="Run this cell as a distributed training job. Without --on, on this machine.",
         add_help=False,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    where = parser.add_argument_group("where, and on which machines")
+    where = parser.add_argument_group("where to run, and on which machines")
     for option in OPTIONS:
         _add(where, option, "|".join(b.name for b in backends) if option.field == "on" else "")
     _add(where, SPOT)
     job = parser.add_argument_group("the job")
     job.add_argument(
-        *HELP, nargs="?", metavar="TOPIC", help="show a short help, or that of a topic"
+        *HELP, nargs="?", metavar="TOPIC", help="show a short help, or the help on a topic"
     )
     common = declared(JobOptions)
     for option in common.values():
         _add(job, option)
-    study = parser.add_argument_group("a study: many runs with different parameters")
+    study = parser.add_argument_group(STUDY_OPTIONS)
     for option in (STUDY, *PARTS.values()):
         _add(study, option)
     for title, options in _by_backends(backends).items():
@@ -194,10 +197,15 @@ def script_parser(backends: Sequence[AnyBackend]) -> Parser:
     """Return the parser of `%distrain run`: a cell's options, and what runs."""
     parser = cell_parser(backends)
     parser.prog = "%distrain run"
+    parser.usage = "%%distrain run [OPTIONS] FILE [ARGUMENT ...]"
     parser.description = "Run a script as a distributed training job."
-    parser.add_argument("-m", dest="is_module", action="store_true", help="a module, not a file")
-    parser.add_argument("target", nargs="?", metavar="FILE|MODULE", help="such as train.py")
-    parser.add_argument("behind", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    parser.add_argument(
+        "-m", dest="is_module", action="store_true", help="run a module instead of a file"
+    )
+    parser.add_argument("target", nargs="?", metavar="FILE|MODULE", help="script, such as train.py")
+    parser.add_argument(
+        "behind", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="arguments of the script"
+    )
     return parser
 
 
@@ -233,13 +241,13 @@ def image_parser() -> Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--base", required=True, metavar="IMAGE", help="the image to build on")
+    add("--base", required=True, metavar="IMAGE", help="image to build on")
     add("--target", required=True, metavar="IMAGE", help="name under which to push the image")
     add(
         "--builder",
         default="append",
         choices=BUILDERS,
-        help="way to build (default: append, which needs no Docker)",
+        help="how to build (default: append, which needs no Docker)",
     )
     python = "Python version of the base, if the base doesn't name it"
     add("--python", metavar="VERSION", help=python)
@@ -252,9 +260,9 @@ def image_parser() -> Parser:
     inside = "read the base's layers for its Python and packages"
     add("--look-inside", action="store_true", help=inside)
     several = partial(add, action="append", default=[])
-    several("--run", metavar="COMMAND", help="command to run in the build; for builder docker")
+    several("--run", metavar="COMMAND", help="command to run in the build, with --builder docker")
     several("--allow-secret", metavar="NAME", help="let this value pass the secret check")
-    several("--include", metavar="PATH", help="file or folder to include")
+    several("--include", metavar="PATH", help="file or folder to add")
     several("--require", metavar="PACKAGE", help="package to add")
     add("--project", default="", metavar="NAME", help="project of Cloud Build")
     add("--bucket", default="", metavar="NAME", help="bucket of Cloud Build")
@@ -280,4 +288,5 @@ def _add(group: argparse._ArgumentGroup, option: Option, form: str = "") -> None
     else:
         action = "append" if option.several else "store"
         kind = {"metavar": form or option.form, "action": action}
-    group.add_argument(*option.names, dest=option.field, help=option.help, **kind)
+    added = group.add_argument(*option.names, dest=option.field, help=option.help, **kind)
+    vars(added)["grammar"] = option.grammar  # for the error where the value is missing

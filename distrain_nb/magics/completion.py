@@ -49,7 +49,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(magic, context.full_text)
     completions = [
-        SimpleCompletion(text=completion.text, type=unbroken(completion.about or "value"))
+        SimpleCompletion(text=completion.text, type=without_breaks(completion.about or "value"))
         for completion in offered
         if completion.text.startswith(fragment)
     ]
@@ -61,19 +61,19 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
     }
 
 
-def unbroken(about: str) -> str:
+def without_breaks(about: str) -> str:
     """Replace spaces and signs at which JupyterLab would break the line of a completion."""
     return re.sub(_BREAKS, "\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _written(context: CompletionContext) -> str:
     """Return the magic's line up to the cursor, with those that continue it."""
-    from distrain_nb.repairs import head_lines, joined
+    from distrain_nb.repairs import head_lines, join_lines
 
     *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
     text = "\n".join([*above, line[: context.cursor_position]])
     in_head = text.startswith("%%") and head_lines(text) > len(above)
-    return joined(text).replace("\n", " ") if in_head else joined(text).rpartition("\n")[2]
+    return join_lines(text).replace("\n", " ") if in_head else join_lines(text).rpartition("\n")[2]
 
 
 def _is_ours(matcher: Any) -> bool:

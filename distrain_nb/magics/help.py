@@ -13,7 +13,13 @@ from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
-from distrain_nb.magics.command_line import HELP, Parser, cell_parser, image_parser
+from distrain_nb.magics.command_line import (
+    HELP,
+    STUDY_OPTIONS,
+    Parser,
+    cell_parser,
+    image_parser,
+)
 from distrain_nb.magics.verbs import line_parser
 
 if TYPE_CHECKING:
@@ -77,7 +83,9 @@ def page_of(*parsers: Parser) -> HelpPage:
     return HelpPage(text, tuple(section for parser in parsers for section in _sections(parser)))
 
 
-def part(parser: Parser, title: str, is_part: Callable[[argparse.Action], bool]) -> HelpPage:
+def options_part(
+    parser: Parser, title: str, is_part: Callable[[argparse.Action], bool]
+) -> HelpPage:
     """Return some of a parser's options."""
     actions = [action for action in parser._actions if is_part(action)]
     formatter = parser._get_formatter()
@@ -174,8 +182,9 @@ def _topics() -> dict[str, Callable[[], HelpPage]]:
     backends = plugins.all_backends()
     return {
         EVERYTHING: lambda: page_of(cell_parser(backends), line_parser()),
-        "machines": lambda: _group(cell_parser(backends), "where, and on which machines"),
+        "machines": lambda: _group(cell_parser(backends), "where to run, and on which machines"),
         "job": lambda: _group(cell_parser(()), "the job"),
+        "study": lambda: _group(cell_parser(()), STUDY_OPTIONS),
         "images": lambda: _images(backends),
         "runs": lambda: page_of(line_parser()),
         **{
@@ -198,7 +207,7 @@ def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     lines += _RUNS
     width = max(len(line) for line, _ in lines[: -len(_RUNS)])
     shown = [f"  {line:{width}}  {about}" for line, about in lines]
-    more = f"More: --help {EVERYTHING}, or --help TOPIC, which is one of {', '.join(topics()[1:])}"
+    more = f"More: --help {EVERYTHING}, or --help TOPIC: {', '.join(topics()[1:])}"
     text = "\n".join([f"{_HEAD}\n", *shown, "", more])
     return HelpPage(text, (Section(_HEAD, tuple(lines)),), more)
 
@@ -207,7 +216,7 @@ def _group(parser: Parser, title: str) -> HelpPage:
     """Return one group of a parser's options."""
     groups = [group for group in parser._action_groups if group.title == title]
     members = {id(action) for group in groups for action in group._group_actions}
-    return part(parser, title, lambda action: id(action) in members)
+    return options_part(parser, title, lambda action: id(action) in members)
 
 
 def _of_backend(backend: AnyBackend) -> HelpPage:
@@ -224,6 +233,8 @@ def _images(backends: Sequence[AnyBackend]) -> HelpPage:
         for name, option in declared(backend.options).items()
         if option.topic == "images"
     }
-    of_jobs = part(cell_parser(backends), "the image of a job", lambda action: action.dest in names)
+    of_jobs = options_part(
+        cell_parser(backends), "the image of a job", lambda action: action.dest in names
+    )
     builds = page_of(image_parser())
     return HelpPage(f"{of_jobs.text}\n{builds.text}", of_jobs.sections + builds.sections)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import time
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
-from distrain_nb.config import SECRET_VARIABLES, Config, keep_secret
+from distrain_nb.config import SECRET_VARIABLES, Config, home, keep_secret
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
-from distrain_nb.magics.cell import watch
+from distrain_nb.layout.case import size_in_bytes
+from distrain_nb.magics.cell import show_long_work, submit, watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import page_of, show, show_help
 from distrain_nb.magics.verbs import line_options, packing_options
-from distrain_nb.run import LogReader, Run, still
+from distrain_nb.run import LogReader, Run, final_lines
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.run.summary import labels_of, tagged
 from distrain_nb.worker.files.disk import readable_size
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from distrain_nb.study import Study
 
 FOLLOW_EVERY_S = 0.1
+SMALLEST_SHARD = 1_000_000
 
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
@@ -38,9 +41,7 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
 
         return run_script(words[1:])
     if words[:1] == ["shard"] and (packing := packing_options(words[1:])):
-        from distrain_nb.magics.shard import shard_elsewhere
-
-        return shard_elsewhere(packing)
+        return _shard_elsewhere(packing)
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None
@@ -105,7 +106,7 @@ def _follow(run: Run, rank: int | None) -> None:
         over = run.state.final
         lines = [line for line in reader if process in (None, line.process)]
         labels = labels_of(run.status)
-        for line in still(lines):
+        for line in final_lines(lines):
             if not line.moving:
                 print(coloured(tagged(labels, line)))
         time.sleep(0 if over else FOLLOW_EVERY_S)
@@ -246,10 +247,10 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 
 def _clean(options: argparse.Namespace) -> None:
-    from distrain_nb.run.room import cleaning
-    from distrain_nb.study.listing import ended_before
+    from distrain_nb.run.disk_usage import cleaning
+    from distrain_nb.study.listing import studies_ended_before
 
-    reclaimable = cleaning(options.older_than, ended_before)
+    reclaimable = cleaning(options.older_than, studies_ended_before)
     print(reclaimable)
     if options.yes:
         reclaimable.free()
@@ -305,9 +306,37 @@ def _tune(options: argparse.Namespace) -> Any:
 
 
 def _shard(options: argparse.Namespace) -> None:
-    from distrain_nb.magics.shard import shard_verb
+    """Pack, and say what there is now. Raises OptionError, PackingError."""
+    from distrain_nb.data.packing import packed
 
-    shard_verb(options)
+    size = _shard_size(options.size)
+    place = _rehearsed if options.rehearse else str
+    with show_long_work():
+        shards = packed(place(options.source), place(options.target), size, options.shuffle)
+    print(shards)
+
+
+def _shard_elsewhere(options: dict[str, Any]) -> None:
+    """Have a job pack, and show its run. Raises what `api.packing`, `api.start` and, for a run that
+    is waited for, `Run.wait` raise."""
+    source, target = options.pop("source"), options.pop("target")
+    size, shuffle = _shard_size(options.pop("size", "")), options.pop("shuffle", None)
+    submit(*api.packing(source, target, size, shuffle, options))
+
+
+def _shard_size(text: str) -> float:
+    from distrain_nb.data.packing import SIZE
+
+    size = size_in_bytes(text, "--size") if text else SIZE
+    if not SMALLEST_SHARD <= size < inf:
+        raise OptionError(f"invalid --size {text!r}: expected 1MB or more")
+    return size
+
+
+def _rehearsed(uri: str) -> str:
+    """Return the folder that a rehearsal takes for a bucket."""
+    scheme, separator, path = uri.partition("://")
+    return str(home() / "rehearsal" / scheme / path) if separator else uri
 
 
 _VERBS = {

@@ -25,7 +25,7 @@ _EMPTY_LINES = r"\A(?:[ \t]*\n)+"
 
 
 @contextmanager
-def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
+def show_problems(line: str, cell: str | None, shell: InteractiveShell) -> Iterator[None]:
     """Show errors of the block, but not the end of a run, which its own view shows."""
     try:
         yield
@@ -58,10 +58,10 @@ def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
 
 def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
     """Yield the magics of a cell that may be running, each with the options of its line."""
-    from distrain_nb.repairs import joined
+    from distrain_nb.repairs import join_lines
 
     if cell is None:
-        for line in joined(source).split("\n"):
+        for line in join_lines(source).split("\n"):
             _, magic, options = line.partition(_LINE)
             if magic:
                 yield magic + options, options
@@ -92,9 +92,9 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
 def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[str]:
     """Return the values of `--env`, and the parts of one that came apart because it isn't
     quoted."""
-    from distrain_nb.secrets import variables_in
+    from distrain_nb.secrets import env_values
 
-    written, expanded = [*variables_in(options)], {*variables_in(line)}
+    written, expanded = [*env_values(options)], {*env_values(line)}
     for place, value in values:
         is_secret = place != value and any(place in word for word in written)
         if is_secret and not any(value in word for word in expanded):

@@ -15,7 +15,7 @@ from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.listing import delete
 from distrain_nb.study.starting import prepare, start
 from distrain_nb.tuning.formats import form_of
-from distrain_nb.ui.study_monitor import StudyMonitor, displayed
+from distrain_nb.ui.study_monitor import StudyMonitor, study_display
 from distrain_nb.ui.study_table import studies_text
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
     elif options.stop is not None:
         _stop_trial(study, options.stop)
     else:
-        return displayed(study)
+        return study_display(study)
     if options.trials:
         watch_study(study, waits=False)
     return None
@@ -99,7 +99,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
 def _delete(study: Study) -> None:
     message = f"{study.title} is deleted"
     with suppress(RunUnreadable):
-        message += f", with {plural(len(study.each()), 'trial')}"
+        message += f", with {plural(len(study.all_trials()), 'trial')}"
     delete(study)
     print(message)
 
@@ -123,6 +123,6 @@ def _stop_trial(study: Study, text: str) -> None:
     try:
         study.stop(int(text))
     except (ValueError, KeyError):
-        numbers = f"1 to {len(study.each())}"
+        numbers = f"1 to {len(study.all_trials())}"
         raise OptionError(f"invalid --stop {text!r}: the study has trials {numbers}") from None
     print(f"trial {text} of {study.title} is being stopped")

@@ -25,9 +25,9 @@ RUN_VERBS = {
     "resume": "start a run again from its checkpoints",
     "result": "return the results of a run",
     "delete": "delete a run and its files",
-    "note": "write a note on a run; without a text, print it",
-    "tag": "give a run tags; without one, print them",
-    "export": "write a run into one HTML file that opens anywhere",
+    "note": "write a note on a run, or print it",
+    "tag": "add tags to a run, or print them",
+    "export": "write a run into one HTML file that needs no server",
 }
 STUDY_FORMS = ("vertex-json", "vertex-yaml", "sagemaker-json", "ai-platform-yaml", "yaml")
 
@@ -69,7 +69,7 @@ def _add_runs(verb: Verb) -> None:
     )
     trust = "also unpickle arbitrary objects; this can run code stored in the file"
     result.add_argument("--trust", action="store_true", help=trust)
-    text = "the note, in place of the one that there is; '' removes it"
+    text = "the new note; '' removes it"
     of_runs["note"].add_argument("text", nargs="*", metavar="TEXT", help=text)
     of_runs["tag"].add_argument("tags", nargs="*", metavar="TAG", help="tags to add")
     removed = "tag to remove, or all"
@@ -77,7 +77,7 @@ def _add_runs(verb: Verb) -> None:
         "--remove", action="append", default=[], metavar="TAG", help=removed
     )
     of_runs["export"].add_argument(
-        "file", nargs="?", metavar="FILE.html", help="the file (default: NAME-NUMBER.html)"
+        "file", nargs="?", metavar="FILE.html", help="file to write (default: NAME-NUMBER.html)"
     )
     compare = verb("compare", "compare runs: their metrics in one chart, and their differences")
     several = f"{RUN}; or the name of a study or an experiment, for its runs"
@@ -90,11 +90,11 @@ def _add_study(verb: Verb) -> None:
         "study", nargs="?", metavar="STUDY", help="number or name of a study, or last"
     )
     tune.add_argument("--trials", metavar="+N", help="add this many trials")
-    stop = "stop this trial and keep its value so far; without a number, stop the study"
-    copied = "print the study in another format, to copy"
+    stop = "stop this trial, whose value so far counts; without a number, the study"
+    copied = "print the study in another format"
     tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
     tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
-    removed = "delete the study, once it has ended, with its files and its trials' runs"
+    removed = "delete an ended study, its files and its trials' runs"
     tune.add_argument("--delete", action="store_true", help=removed)
 
 
@@ -102,25 +102,21 @@ def _add_tools(verb: Verb) -> None:
     """Add the verbs that concern no run."""
     _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
-    catalog.add_argument(
-        "words", nargs="*", metavar="FILTER", help="words that a row has to contain"
-    )
+    catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must contain")
     form = verb("form", "build a pool layout in a form that checks every field as you type")
-    form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
+    form.add_argument("layout", nargs="?", default="", metavar="NAME", help="saved layout to open")
     _add_case(verb("advise", "recommend a distribution for a job, and check its cell"))
     verb("doctor", "check this machine: what jobs need, what is missing and how to install it")
     clean = verb("clean", "list caches and old runs that can be deleted, and delete them")
-    clean.add_argument(
-        "--yes", action="store_true", help="delete them; without this nothing is deleted"
-    )
-    days = "also runs that ended more than this many days ago"
+    clean.add_argument("--yes", action="store_true", help="delete them (default: only list)")
+    days = "include runs that ended more than this many days ago"
     clean.add_argument("--older-than", type=float, metavar="DAYS", help=days)
     config = verb("config", "show the settings, or change some")
     config.add_argument(
         "settings",
         nargs="*",
         metavar="NAME=VALUE",
-        help="set a setting; without a VALUE, reset it; asks for webhook and smtp_password",
+        help="new value of a setting; NAME= resets it; webhook and smtp_password are asked for",
     )
 
 
@@ -128,15 +124,19 @@ def _add_packing(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `shard`."""
     _add_source_and_target(parser)
     add = parser.add_argument
-    add("--rehearse", action="store_true", help="use the buckets of rehearsals on this machine")
-    help_text = "pack in a job there; takes the options of %%%%distrain too, such as --primary"
+    add("--rehearse", action="store_true", help="use the rehearsals' buckets on this machine")
+    help_text = "pack in a job there, with any options of %%%%distrain"
     add("--on", default="", metavar="BACKEND", help=help_text)
 
 
 def _add_source_and_target(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="SOURCE", help="a folder, gs:// or s3://, or a .txt that lists files")
-    add("target", metavar="TARGET", help="a folder, gs:// or s3://")
+    add(
+        "source",
+        metavar="SOURCE",
+        help="folder, gs:// or s3:// address, or a .txt that lists files",
+    )
+    add("target", metavar="TARGET", help="folder, or gs:// or s3:// address")
     add("--size", default="", metavar="SIZE", help="largest size of a shard (default: 256MB)")
     add(
         "--shuffle",
@@ -150,6 +150,7 @@ def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
     """Return the parser of `%distrain shard --on`: a cell's options, and what is packed how."""
     parser = cell_parser(backends)
     parser.prog = "%distrain shard"
+    parser.usage = "%%distrain shard [OPTIONS] SOURCE TARGET"
     _add_source_and_target(parser)
     return parser
 
@@ -169,7 +170,7 @@ def packing_options(words: list[str]) -> dict[str, Any] | None:
 def _add_case(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `advise`."""
     add = parser.add_argument
-    run = "run whose measured step and gradient count, where --step and --model-size are left out"
+    run = "run whose measurements replace a missing --step and --model-size"
     add("run", nargs="?", metavar="RUN", help=run)
     size = "size of the weights, such as 100MB"
     add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)
@@ -183,7 +184,9 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
         help="bandwidth of a machine, in Gbit/s",
     )
     add(
-        "--workers", metavar="POOL", help="pool instead of the three above, such as 2*ml.p3.2xlarge"
+        "--workers",
+        metavar="POOL",
+        help="pool that replaces the three above, such as 2*ml.p3.2xlarge",
     )
     add("--framework", metavar="NAME[-VERSION]", help="framework, such as tensorflow-1.13")
     step = f"seconds per step without communication (default: {TYPICAL_STEP_S:g})"

@@ -21,7 +21,7 @@ from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.pages.query import Query
-from distrain_nb.run.summary import brief, plural, summary_of
+from distrain_nb.run.summary import plural, short_number, summary_of
 from distrain_nb.server.access import open_run, own_runs
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def list_runs(text: str = "", first: int = 0, count: int = 20) -> str:
     now, lines = time.time(), []
     for row in _listing.read(chosen):
         experiment = f"experiment {row.experiment}" if row.experiment else ""
-        best = f"{row.best.name} {brief(row.best.value)}" if row.best else ""
+        best = f"{row.best.name} {short_number(row.best.value)}" if row.best else ""
         parts = (row.summary.line(now), experiment, best, row.summary.cause)
         lines.append(_cut("; ".join(filter(None, parts))))
     shown = _fitting(lines)

@@ -52,19 +52,19 @@ class _How(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "mode", "resolve")]
 
 
-def is_of_the_job(error: OSError) -> bool:
+def is_caused_by_job(error: OSError) -> bool:
     """Return whether a job can bring that about in its folder: the system's own troubles, such as a
     full disk, are none of it."""
     return error.errno in _OF_THE_JOB
 
 
 @contextmanager
-def passing_over() -> Iterator[None]:
+def ignoring_job_errors() -> Iterator[None]:
     """Go on after what a job can bring about in its folder."""
     try:
         yield
     except OSError as error:
-        if not is_of_the_job(error):
+        if not is_caused_by_job(error):
             raise
 
 
@@ -91,7 +91,7 @@ class JobFolder:
         have."""
         entries: list[tuple[str, os.stat_result]] = []
         for name, _ in self._walk():
-            with passing_over(), self._opened(name) as file:
+            with ignoring_job_errors(), self._opened(name) as file:
                 entries.append((name, os.fstat(file)))
         return iter(sorted(entries, key=lambda entry: entry[0]))
 
@@ -99,7 +99,7 @@ class JobFolder:
         """Yield all links, wherever they lead, with what the system says of each itself."""
         for name, entry in self._walk():
             if entry.is_symlink():
-                with passing_over():
+                with ignoring_job_errors():
                     yield name, entry.stat(follow_symlinks=False)
 
     @contextmanager
@@ -165,7 +165,11 @@ class JobFolder:
         waiting = [""]
         while waiting:
             above = waiting.pop()
-            with passing_over(), self._folder(above) as folder, os.scandir(folder) as entries:
+            with (
+                ignoring_job_errors(),
+                self._folder(above) as folder,
+                os.scandir(folder) as entries,
+            ):
                 for entry in entries:
                     name = f"{above}/{entry.name}" if above else entry.name
                     if not _is_name(name) or name.endswith(_DRAFT):
@@ -299,7 +303,7 @@ class BucketFolder:
             try:
                 folder.write(name, read(name))
             except OSError as error:
-                if not is_of_the_job(error):
+                if not is_caused_by_job(error):
                     raise
                 outside.append(name)
         for name in sorted(
@@ -308,7 +312,7 @@ class BucketFolder:
             try:
                 folder.unlink(name)
             except OSError as error:
-                if not is_of_the_job(error):
+                if not is_caused_by_job(error):
                     raise
                 outside.append(name)
         if outside:

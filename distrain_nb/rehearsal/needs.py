@@ -16,7 +16,7 @@ ENGINES = ("docker", "podman", "bwrap")
 ENGINE = "apt-get install bubblewrap on Debian and Ubuntu, or Docker or Podman"
 
 
-def lacking(modules: Mapping[str, str], *, engine: bool) -> Sequence[str]:
+def missing_requirements(modules: Mapping[str, str], *, engine: bool) -> Sequence[str]:
     """Return what this machine lacks, each with the way to get it.
 
     `modules` are distributions by the modules that they bring; with `engine`, replicas run as

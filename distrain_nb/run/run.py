@@ -19,7 +19,7 @@ from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
 from distrain_nb.findings import Finding
 from distrain_nb.run.annotation import Annotation
-from distrain_nb.run.log.reader import Line, LogReader, still
+from distrain_nb.run.log.reader import Line, LogReader, final_lines
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import Store, default_name, readable
 from distrain_nb.run.summary import UNREADABLE, clock, labels_of, tagged
@@ -223,7 +223,7 @@ class Run(Waitable[R]):
         the run doesn't have.
         """
         labels = labels_of(self.status)
-        return "\n".join(tagged(labels, line) for line in still(self.lines(rank)))
+        return "\n".join(tagged(labels, line) for line in final_lines(self.lines(rank)))
 
     def stacks(self) -> Stacks:
         """Return where each rank is, of a run that is at work on this machine: text, and in a

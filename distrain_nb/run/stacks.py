@@ -12,7 +12,7 @@ from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
 from distrain_nb.worker.files.launch import pid_of
 from distrain_nb.worker.files.status import Process, State
-from distrain_nb.worker.supervisor.looks import RankProcess, look_at
+from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
 from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def stacks_of(run: Run) -> Stacks:
             "does, and elsewhere the worker says in the log where ranks stand still"
         )
     try:
-        ranks, _ = look_at(run.folder, members)
+        ranks, _ = observe_ranks(run.folder, members)
     except OSError as error:
         raise OptionError(f"can't ask the ranks of run {run.id}: {error}") from None
     acts = [doing(rank) for rank in ranks]

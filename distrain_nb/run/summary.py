@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb import escapes
 from distrain_nb.backends.cost import RunCost
@@ -26,6 +26,7 @@ from distrain_nb.worker.files.tracked import FILES, Tracked
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
+    from distrain_nb.run.run import Run
 
 SHORTEST_STEP_S = 0.1
 MOST_STEPS = 10
@@ -41,28 +42,6 @@ SIGNS = {
     "cancelled": "■",
     UNREADABLE: "?",
 }
-
-
-class MonitoredRun(Protocol):
-    """The part of a run that a monitor needs."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def rehearsed(self) -> bool: ...
-    @property
-    def created(self) -> float: ...
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def status(self) -> Status: ...
-    @property
-    def resumable(self) -> bool: ...
-    def cancel(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -179,7 +158,7 @@ class RunSummary(Overview):
         return f"{self.title}: {self.state_text} {time} on {self.where}{size}{cost}{doing}"
 
 
-def summary_of(run: MonitoredRun) -> RunSummary:
+def summary_of(run: Run) -> RunSummary:
     """Return the run as it is now."""
     status = run.status
     state = status.state
@@ -208,7 +187,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
     )
 
 
-def unreadable(run: MonitoredRun, why: str) -> RunSummary:
+def unreadable(run: Run, why: str) -> RunSummary:
     """Return the summary of a run whose files can't be read, from the list alone."""
     return RunSummary(
         id=run.id,
@@ -319,10 +298,10 @@ def label_of(labels: Mapping[int, str], line: Line) -> str:
 
 def newest(metrics: Metrics) -> Iterable[str]:
     """Return the newest value of each metric: `loss 0.0312`."""
-    return (f"{tag} {brief(value)}" for tag, value in metrics.last().items())
+    return (f"{tag} {short_number(value)}" for tag, value in metrics.last().items())
 
 
-def signed(state: str, words: str, cause: str = "") -> str:
+def state_text_of(state: str, words: str, cause: str = "") -> str:
     """Write a state for a table: its sign, the words for it, and the start of the cause."""
     cut = f"{cause[:LONGEST_CAUSE]}…" if len(cause) > LONGEST_CAUSE else cause
     return ": ".join(filter(None, (f"{SIGNS.get(state, '◌')} {words}", cut)))
@@ -367,7 +346,7 @@ def clock(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(seconds))
 
 
-def brief(value: float) -> str:
+def short_number(value: float) -> str:
     """Return a number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
     size = abs(value)
     if not 1e-4 <= size < 1e7:

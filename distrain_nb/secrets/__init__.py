@@ -11,26 +11,26 @@ from distrain_nb.secrets.guard import (
 )
 from distrain_nb.secrets.named import is_secret_by_name, is_secret_name
 from distrain_nb.secrets.redaction import (
+    env_values,
     redacted,
     redacted_options,
     redacted_source,
-    variables_in,
-    without_secret,
+    redacted_word,
 )
 
 __all__ = [
     "HIDDEN",
     "STORED",
+    "env_values",
     "is_secret",
     "is_secret_by_name",
     "is_secret_name",
     "redacted",
     "redacted_options",
     "redacted_source",
+    "redacted_word",
     "refuse_secret_files",
     "refuse_secret_texts",
     "refuse_secrets",
     "secret_in_file",
-    "variables_in",
-    "without_secret",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from distrain_nb.secrets.named import named
+from distrain_nb.secrets.named import named_literals
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
 
 # In these files values need no quotes.
@@ -24,13 +24,13 @@ _NOWHERE = re.compile(
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
 
-def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
+def secrets_by_context(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     """Yield what looks like a secret by the text around it; `suffix` is the file's."""
     lower = data.lower()
     for kind, word, pattern, is_real in _FORMS:
         if word in lower:
             yield from (SecretMatch(m.start(), kind) for m in pattern.finditer(data) if is_real(m))
-    yield from named(data, settings=suffix in _SETTINGS)
+    yield from named_literals(data, settings=suffix in _SETTINGS)
 
 
 def _always(_: re.Match[bytes]) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.named import is_secret_by_name, is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
@@ -215,7 +215,7 @@ def _head(path: Path) -> bytes:
 
 
 def _matches(data: bytes, suffix: str) -> Iterator[SecretMatch]:
-    return chain(prefixed(data), unprefixed(data, suffix))
+    return chain(prefixed(data), secrets_by_context(data, suffix))
 
 
 def _match(data: bytes, suffix: str) -> SecretMatch | None:

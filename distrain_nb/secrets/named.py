@@ -181,7 +181,7 @@ _VOWEL = re.compile("(?i)[aeiouy]")
 _CONSONANTS = re.compile("(?i)[b-df-hj-np-tv-xz]{6}")
 
 
-def named(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
+def named_literals(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
     """Yield the literals of a text that stand beside a name that speaks of a secret. In `settings`
     a value needs no quotes."""
     for hit in _WORD.finditer(data.lower()):
@@ -196,10 +196,10 @@ def named(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
 def is_secret_by_name(name: str, value: str) -> bool:
     """Return whether the name of a variable says that this value is a secret: always, or where it
     may mean something else too, for a value that looks drawn."""
-    return is_secret_name(name) or (may_name_a_secret(name) and is_drawn(value.strip("'\"")))
+    return is_secret_name(name) or (may_name_a_secret(name) and looks_random(value.strip("'\"")))
 
 
-def is_drawn(value: str) -> bool:
+def looks_random(value: str) -> bool:
     """Return whether a value is of signs that keys have, in an order that no words have."""
     return (
         _DRAWN.fullmatch(value) is not None
@@ -268,7 +268,7 @@ def _quoted(data: bytes, hit: re.Match[bytes], name: re.Match[bytes]) -> tuple[i
     if b"f" in joined["kind"].lower() and b"{" in literal:
         return None
     if form is _LOGIN:
-        is_key = joined["word"] or is_drawn(literal.decode("utf-8", "replace"))
+        is_key = joined["word"] or looks_random(literal.decode("utf-8", "replace"))
         return (joined.start(group), literal) if is_key else None
     is_argument = _CALLED.search(data, max(name.start() - 40, 0), name.start())
     is_option = name[0].startswith(b"--")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
 from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.prefixes import prefixed
@@ -34,7 +34,7 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
     for value in sorted(forms, key=len, reverse=True):
         text = _without(value, text)
     data = text.encode(errors="backslashreplace")
-    for match in sorted(chain(prefixed(data), unprefixed(data, ".py")), reverse=True):
+    for match in sorted(chain(prefixed(data), secrets_by_context(data, ".py")), reverse=True):
         end = -1 if match.kind == "a private key" else data.find(b"\n", match.start)
         data = data[: match.start] + HIDDEN.encode() + (data[end:] if end >= 0 else b"")
     return data.decode()
@@ -50,7 +50,7 @@ def redacted_source(text: str) -> str:
     return redacted(_ASSIGNED.sub(without_value, text))
 
 
-def variables_in(options: str) -> Iterator[str]:
+def env_values(options: str) -> Iterator[str]:
     """Yield the values that `--env` is given, as they stand there and as a shell reads them."""
     for match in _VARIABLE.finditer(options):
         for word in (match["word"], _read(match["word"])):
@@ -71,12 +71,12 @@ def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
 
     def without_secrets(match: re.Match[str]) -> str:
         word = match[0]
-        return word if _any_in(placeholders, word) else without_secret(word)
+        return word if _any_in(placeholders, word) else redacted_word(word)
 
     return redacted(_ANY_WORD.sub(without_secrets, _VARIABLE.sub(without_value, options)))
 
 
-def without_secret(word: str) -> str:
+def redacted_word(word: str) -> str:
     """Return a word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
     first = _NAME.search(word)
     begin = first.end() if first else 0

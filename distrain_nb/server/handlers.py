@@ -37,7 +37,7 @@ from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import labels_of
 from distrain_nb.server import table
 from distrain_nb.server.access import check_home, fingerprint, open_run, open_study
-from distrain_nb.study.answers import ACTIONS, act, ending
+from distrain_nb.study.answers import ACTIONS, apply_action, end_answer
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import row_of
@@ -210,7 +210,7 @@ def _annotate(store: Store, query: Query, number: str) -> Answer:
 
 
 def _act_on_study(store: Store, query: Query, number: str, action: str) -> Answer:
-    act(_study(store, query, number), action, query)
+    apply_action(_study(store, query, number), action, query)
     _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))
     return {}
 
@@ -228,7 +228,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("version", _reads(_version)),
             (f"({'|'.join(table.LISTS)})", _reads(_list)),
             ("studies/([^/]+)/study", _reads(_answer_study)),
-            ("studies/([^/]+)/ending", _reads(lambda *asked: ending(_study(*asked)))),
+            ("studies/([^/]+)/ending", _reads(lambda *asked: end_answer(_study(*asked)))),
             ("studies/([^/]+)/row", _reads(lambda *asked: row_of(_study(*asked)).as_json())),
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
             ("runs/([^/]+)", RunHandler),

@@ -36,12 +36,12 @@ def studies(store: Store, _: Query) -> Answer:
     return {"studies": [row.as_json() for row in listed]}
 
 
-def side_by_side(store: Store, query: Query) -> Answer:
+def compared_runs(store: Store, query: Query) -> Answer:
     """Return the `runs` of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
 
     Raises OptionError for fewer than two, RunNotFound.
     """
-    compared = compare(chosen(store, query), _listing(store.folder))
+    compared = compare(chosen_runs(store, query), _listing(store.folder))
     return {
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
@@ -57,7 +57,7 @@ def curves(store: Store, query: Query) -> CurvesAnswer:
     For the rest of the query see `run.curves`. Raises OptionError, RunNotFound.
     """
     curves_answer: CurvesAnswer = {"lines": [], "notes": []}
-    for run in chosen(store, query):
+    for run in chosen_runs(store, query):
         answered = curves_of(streams(run.folder).metrics, query)
         for line in answered["lines"]:
             line["run"] = line_name(title(run), line["run"])
@@ -66,7 +66,7 @@ def curves(store: Store, query: Query) -> CurvesAnswer:
     return curves_answer
 
 
-def chosen(store: Store, query: Query) -> list[Run]:
+def chosen_runs(store: Store, query: Query) -> list[Run]:
     """Return the `runs` of these numbers, as in `3,5`. Raises OptionError for too many,
     RunNotFound."""
     ids = [part for part in query.get("runs", "").split(",") if part]
@@ -96,6 +96,6 @@ def _listing(folder: Path) -> Listing:  # noqa: ARG001
 
 # What a page asks of all runs and studies, by its address.
 LISTS: dict[str, Callable[[Store, Query], Answer]] = {
-    "runs": rows, "studies": studies, "compare": side_by_side, "curves": curves,
-    "overlay": lambda store, query: overlay(chosen(store, query), query),
+    "runs": rows, "studies": studies, "compare": compared_runs, "curves": curves,
+    "overlay": lambda store, query: overlay(chosen_runs(store, query), query),
 }  # fmt: skip

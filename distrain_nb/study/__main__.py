@@ -8,33 +8,27 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import run_as_owner
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
-from distrain_nb.study.full_disk import is_of_full_disk, wait_for_room
-from distrain_nb.study.launching import run_of
+from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room
+from distrain_nb.study.launching import trial_run
 from distrain_nb.worker.files.disk import give_up_reserve, reserve
 from distrain_nb.worker.files.status import State, Status
 
 # What is given up when the disk is full, for room to say so.
 RESERVE_FILES, RESERVE_BYTES = 4, 32 << 10
-# One that is about to end may hold the lock a moment longer.
-TRIES, TURN_S = 50, 0.1
 
 
 def main(folder: Path) -> None:
     """Own the study until it ends; return at once if another process owns it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for _ in range(TRIES):
-        with alone(folder) as mine:
-            if mine:
-                return _own_study(folder)
-        time.sleep(TURN_S)
-    return None
+    run_as_owner(folder, partial(_own_study, folder))
 
 
 def _own_study(folder: Path) -> None:
@@ -66,7 +60,7 @@ def _carry(folder: Path) -> None:
         try:
             return StudyProcess(folder).run()
         except (DistrainError, OSError) as error:
-            if not is_of_full_disk(error, folder):
+            if not is_caused_by_full_disk(error, folder):
                 raise
             with suppress(OSError):  # its own log may have no room either
                 traceback.print_exc()
@@ -80,10 +74,10 @@ def _say(folder: Path, note: str) -> None:
         replace(Status.read(folder), note=note).write(folder)
 
 
-def _on_a_service(folder: Path) -> Carried | None:
+def _on_a_service(folder: Path) -> CarriedRun | None:
     """Return the study, if a service may have its tuning job, which goes on without us."""
     with suppress(Exception):
-        carried = Carried(folder)
+        carried = CarriedRun(folder)
         return carried if carried.may_be_there else None
     return None
 
@@ -101,7 +95,7 @@ def _cancel_runs(folder: Path) -> None:
     """Cancel the runs of trials that have not ended, as far as there are any."""
     for trial in read_trials(folder):
         with suppress(DistrainError, OSError):
-            run = None if trial.state.final else run_of(trial)
+            run = None if trial.state.final else trial_run(trial)
             if run is not None:
                 run.cancel()
 

@@ -14,7 +14,7 @@ from distrain_nb import escapes
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.study.charts.drawing import StudyDrawing
-from distrain_nb.study.summary import summary_of, written
+from distrain_nb.study.summary import summary_of, value_text
 from distrain_nb.types import Json
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def answer(study: Study, importances: Importances, query: Query) -> Answer:
     return {**page_of(summary, shares, query.get("seen", "")), "end": end}
 
 
-def ending(study: Study) -> Answer:
+def end_answer(study: Study) -> Answer:
     """Answer with what a document has of a study that has ended: its state, its newest trials."""
     now = summary_of(study)
     trials = [_trial_line(trial) for trial in now.trials[::-1][:ENDING_TRIALS]]
@@ -77,11 +77,11 @@ def ending(study: Study) -> Answer:
 
 def _trial_line(trial: StudyTrial) -> str:
     values = {**trial.params, **trial.goals}
-    words = (f"{name}={written(value)}" for name, value in values.items())
+    words = (f"{name}={value_text(value)}" for name, value in values.items())
     return f"trial {trial.number}, {trial.state}: {', '.join(words)}"
 
 
-def act(study: Study, action: str, query: Query) -> None:
+def apply_action(study: Study, action: str, query: Query) -> None:
     """Stop the study or a trial, or want more trials; see `ACTIONS`. Raises OptionError."""
     try:
         ACTIONS[action](study, query)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.backends.cost import HOUR_S, Money, RunCost, seconds_on_machines
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.prices import looked_up
+from distrain_nb.backends.prices import with_price
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.worker.files import fields
@@ -55,7 +55,7 @@ class StudyCost:
 
     def keep(self, folder: Path) -> StudyCost:
         """Have its price asked for, and kept in the folder once it has come. Raises OSError."""
-        cost = looked_up(self.cost)
+        cost = with_price(self.cost)
         if cost != self.cost:
             cost.write(folder)
         return replace(self, cost=cost)

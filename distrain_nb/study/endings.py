@@ -91,7 +91,7 @@ class TrialEnd:
     again: bool = False
 
 
-def end_of(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: StudySpec) -> TrialEnd:
+def trial_end(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: StudySpec) -> TrialEnd:
     """Return what the end of a trial's run makes of the trial."""
     values = final_values(spec, metrics.values)
     if status.state is State.SUCCEEDED:

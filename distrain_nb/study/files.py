@@ -181,7 +181,7 @@ def _trials(folder: Path) -> Iterator[TrialFile]:
             yield fields.read(TrialFile, path)
 
 
-def wanted(folder: Path, spec: StudySpec) -> int:
+def requested_trials(folder: Path, spec: StudySpec) -> int:
     """Return how many trials there are to be in all. Raises `fields.Damaged`."""
     path = folder / WANTED_FILE
     try:

@@ -16,14 +16,14 @@ TURN_S = 0.5
 _WORDS = (*map(os.strerror, FULL), "no space is left on the device")
 
 
-def says_full(text: str) -> bool:
+def names_full_disk(text: str) -> bool:
     """Say whether an error's text names a full disk, whoever has written it."""
     return any(words in text for words in _WORDS)
 
 
-def is_of_full_disk(error: Exception, folder: Path) -> bool:
+def is_caused_by_full_disk(error: Exception, folder: Path) -> bool:
     """Say whether it is for lack of room that something has failed, or probably was."""
-    return says_full(str(error)) or not has_room(folder)
+    return names_full_disk(str(error)) or not has_room(folder)
 
 
 def has_room(folder: Path) -> bool:

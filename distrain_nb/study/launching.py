@@ -106,7 +106,7 @@ class TrialLauncher(TrialRuns):
         self._backend.end_trials(self._folder)
 
 
-def run_of(trial: TrialFile) -> Run | None:
+def trial_run(trial: TrialFile) -> Run | None:
     """Return the handle on a trial's run; None before it has one. Raises RunNotFound once
     deleted."""
     return Run(Store().get(str(trial.run))) if trial.run else None

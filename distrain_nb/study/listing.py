@@ -24,7 +24,7 @@ from distrain_nb.errors import (
     did_you_mean,
 )
 from distrain_nb.run import Run, Store
-from distrain_nb.run.room import Reclaimable, size_of
+from distrain_nb.run.disk_usage import Reclaimable, size_of
 from distrain_nb.study.files import (
     STUDIES_FOLDER,
     STUDY_FILE,
@@ -100,7 +100,7 @@ def _runs_of(study: Study, store: Store) -> list[Run]:
     return [Run(record) for record in store.all() if record.handle.get("study") == key]
 
 
-def ended_before(moment: float) -> Iterator[Reclaimable]:
+def studies_ended_before(moment: float) -> Iterator[Reclaimable]:
     """Yield the folders of studies that ended before that, without the runs of their trials."""
     for study in studies():
         with suppress(RunUnreadable):

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import STUDY_FILE, TOLD_FILE
 from distrain_nb.tracking.notify import LOOK_EVERY_S, RunWatch, main
@@ -75,7 +75,7 @@ class StudyWatch(RunWatch):
 def follow(folder: Path, names: list[str]) -> None:
     """Follow a study to its end, once nobody else does."""
     while True:
-        with alone(folder, LOCK_FILE) as mine:
+        with carrier_lock(folder, LOCK_FILE) as mine:
             if mine:
                 return main(StudyWatch, folder, names)
         time.sleep(LOOK_EVERY_S)

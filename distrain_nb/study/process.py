@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.cost import StudyCost
-from distrain_nb.study.endings import TrialEnd, TrialMetrics, end_of
+from distrain_nb.study.endings import TrialEnd, TrialMetrics, trial_end
 from distrain_nb.study.files import (
     STOP_FILE,
     STORAGE_FILE,
@@ -32,9 +32,9 @@ from distrain_nb.study.files import (
     TrialFile,
     TrialState,
     read_trials,
-    wanted,
+    requested_trials,
 )
-from distrain_nb.study.full_disk import is_of_full_disk, says_full
+from distrain_nb.study.full_disk import is_caused_by_full_disk, names_full_disk
 from distrain_nb.study.launching import TrialLauncher
 from distrain_nb.tuning.engine import Ending, SearchEngine
 from distrain_nb.tuning.loop import COUNTED, Row, TrialLoop, final_values
@@ -101,8 +101,8 @@ class StudyProcess(TrialLoop[TrialFile]):
         until_one_ends([owner.pid for owner in owners if owner], TURN_S)
         return True
 
-    def wanted(self) -> int:
-        return wanted(self._folder, self.spec)
+    def requested(self) -> int:
+        return requested_trials(self._folder, self.spec)
 
     def _save(self, trial: TrialFile) -> TrialFile:
         trial.write(self._folder)
@@ -122,7 +122,7 @@ class StudyProcess(TrialLoop[TrialFile]):
         try:
             self._launcher.begin(trial, record)
         except (DistrainError, OSError) as error:
-            if is_of_full_disk(error, self._folder):
+            if is_caused_by_full_disk(error, self._folder):
                 raise
             self._ended(trial, TrialEnd(TrialState.FAILED, f"it can't be started: {error}"))
             return
@@ -175,10 +175,10 @@ class StudyProcess(TrialLoop[TrialFile]):
         if self._cost:
             spent = self._cost.paid(self._records[trial.number].folder)
             trial = replace(trial, paid=trial.paid + spent)
-        end = end_of(trial, status, self._metrics[trial.number], self.spec)
+        end = trial_end(trial, status, self._metrics[trial.number], self.spec)
         if not end.again or self.ends:
             self._ended(trial, end)
-        elif says_full(status.error) and trial.uncounted < MOST_UNCOUNTED:
+        elif names_full_disk(status.error) and trial.uncounted < MOST_UNCOUNTED:
             self._again(replace(trial, uncounted=trial.uncounted + 1))
         elif status.lost_before_it_began and trial.uncounted < MOST_UNCOUNTED:
             if not self._launcher.has_begun(self._records[trial.number]):  # or it just came to life

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
-from distrain_nb.api.submission import compared_options, tell_of, whom_to_tell
+from distrain_nb.api.submission import compared_options, notification_channels, start_notifier
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
@@ -68,7 +68,7 @@ def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[Study
     return (changed_spec if count is None else replace(changed_spec, trials=count)), spec is None
 
 
-def checked(
+def check_study(
     spec: StudySpec, place: str, file: object = None, *, written: bool
 ) -> tuple[Finding, ...]:
     """Return the findings about a study that can run. Repairs are of the text of a cell, where the
@@ -167,7 +167,7 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
             f"--max-cost isn't kept for a study whose trials {service.title} starts; limit it by "
             "--trials and --timeout"
         )
-    findings = checked(spec, place, file, written=written)
+    findings = check_study(spec, place, file, written=written)
     if service is None:
         _check_here(spec)
     values = _placeholders(spec)
@@ -216,7 +216,7 @@ def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
-    channels = whom_to_tell(prepared.prepared.options)
+    channels = notification_channels(prepared.prepared.options)
     number, folder = new_folder()
     file = replace(_study_file(prepared, number), notify=channels)
     try:
@@ -229,7 +229,7 @@ def start(prepared: PreparedStudy) -> Study:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     start_process(folder)
-    tell_of(folder, channels, NOTICES)
+    start_notifier(folder, channels, NOTICES)
     return Study(folder)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
@@ -28,8 +28,8 @@ from distrain_nb.study.files import (
     StudyFile,
     TrialState,
     readable,
+    requested_trials,
     start_process,
-    wanted,
     writable,
 )
 from distrain_nb.study.service import service_of
@@ -92,10 +92,10 @@ class Study(Ends):
             return self.file.parsed
 
     @property
-    def wanted(self) -> int:
+    def requested_trials(self) -> int:
         """How many trials there are to be in all. Raises RunUnreadable."""
         with readable(self.folder):
-            return wanted(self.folder, self.spec)
+            return requested_trials(self.folder, self.spec)
 
     @property
     def status(self) -> Status:
@@ -106,7 +106,7 @@ class Study(Ends):
             self._start_again()
         return status
 
-    def each(self) -> tuple[StudyTrial, ...]:
+    def all_trials(self) -> tuple[StudyTrial, ...]:
         """Return its trials, in order of their numbers; the same tuple where nothing has changed.
         Raises RunUnreadable."""
         with readable(self.folder):
@@ -114,7 +114,7 @@ class Study(Ends):
 
     def __getitem__(self, number: int) -> StudyTrial:
         """Return the trial of that number, from 1. Raises KeyError."""
-        match = next((trial for trial in self.each() if trial.number == number), None)
+        match = next((trial for trial in self.all_trials() if trial.number == number), None)
         if match is None:
             raise KeyError(f"study {self.id} has no trial {number} yet")
         return match
@@ -123,7 +123,7 @@ class Study(Ends):
     def runs(self) -> list[Run]:
         """The runs of its trials that exist, by the trials' numbers."""
         runs_of_trials = []
-        for trial in self.each():
+        for trial in self.all_trials():
             with suppress(RunNotReady, RunNotFound):
                 runs_of_trials.append(trial.run)
         return runs_of_trials
@@ -134,7 +134,7 @@ class Study(Ends):
         `steps` that it has reported, `duration` in seconds, and the number of its `run`."""
         import pandas as pd
 
-        spec, all_trials = self.spec, self.each()
+        spec, all_trials = self.spec, self.all_trials()
         names = list(dict.fromkeys(p.name for p in spec.parameters))
         goals = [goal.metric for goal in spec.goals]
         rows = [trial.row(names, goals) for trial in all_trials]
@@ -160,7 +160,7 @@ class Study(Ends):
     @property
     def front(self) -> list[StudyTrial]:
         """The trials that no other beats in all goals; of one goal the best alone."""
-        return list(self.front_of(self.each()))
+        return list(self.front_of(self.all_trials()))
 
     def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
         """Return the Pareto front of these trials, which are all of this study."""
@@ -179,7 +179,7 @@ class Study(Ends):
                 (trial, scores) for trial, scores in candidates if all(map(math.isfinite, scores))
             ]
             if scored:
-                best = unbeaten([scores for _, scores in scored])
+                best = pareto_front([scores for _, scores in scored])
                 front = [trial for trial, scores in scored if scores in best]
                 return front if len(self.spec.goals) > 1 else front[:1]
         return []
@@ -278,7 +278,7 @@ class Study(Ends):
     def _counting(self) -> Iterator[None]:
         """Keep others from changing how many trials are wanted."""
         while True:
-            with alone(self.folder, WANTED_LOCK) as mine:
+            with carrier_lock(self.folder, WANTED_LOCK) as mine:
                 if mine:
                     yield
                     return
@@ -286,7 +286,7 @@ class Study(Ends):
 
     def _want_more(self, trials: int) -> None:
         cancelled = self.state is State.CANCELLED  # what was still wanted is wanted no more
-        count = (len(self.each()) if cancelled else self.wanted) + trials
+        count = (len(self.all_trials()) if cancelled else self.requested_trials) + trials
         replace_file(self.folder / WANTED_FILE, str(count).encode())
         if self.state.final:
             (self.folder / CANCEL_FILE).unlink(missing_ok=True)
@@ -298,9 +298,9 @@ class Study(Ends):
 
     def _tell_of_end(self) -> None:
         if self.file.notify:
-            from distrain_nb.api.submission import tell_of  # takes long to import
+            from distrain_nb.api.submission import start_notifier  # takes long to import
 
-            tell_of(self.folder, self.file.notify, NOTICES)
+            start_notifier(self.folder, self.file.notify, NOTICES)
 
     @cached_property
     def _service(self) -> Tunes | None:
@@ -329,7 +329,7 @@ class Study(Ends):
             return f"Study({self.folder.name}, unreadable)"
 
 
-def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
+def pareto_front(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
     """Return those of which no other is as good in all, and better in one: larger is better."""
     several = set(scores)
     if not several or len(next(iter(several))) == 1:
@@ -351,5 +351,5 @@ def _as_optuna(study: Study) -> optuna.Study:
     """Made of what a service says of the trials."""
     spec = replace(study.spec, search=Search("random"))
     goals = [goal.metric for goal in spec.goals]
-    outcomes = [(trial.params, trial.outcome(goals)) for trial in study.each()]
+    outcomes = [(trial.params, trial.outcome(goals)) for trial in study.all_trials()]
     return SearchEngine(spec, outcomes, name=study.name).study

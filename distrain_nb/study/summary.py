@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.listing import Rows
-from distrain_nb.run.summary import UNREADABLE, Overview, brief, duration, plural, steps_of
+from distrain_nb.run.summary import UNREADABLE, Overview, duration, plural, short_number, steps_of
 from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialState
 from distrain_nb.tuning.spec import Goal, StudySpec, Value
@@ -103,7 +103,8 @@ class StudySummary(Overview):
         if len(self.goals) > 1:
             return f"{plural(len(self.front), 'trial')} on the Pareto front"
         best, goal = self.front[0], self.goals[0]
-        return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values_of(best)})"
+        value = short_number(best.goals[goal])
+        return f"best {goal} {value} in trial {best.number} ({values_of(best)})"
 
     @property
     def ending(self) -> str:
@@ -144,7 +145,7 @@ class StudySummary(Overview):
 
 def summary_of(study: Study) -> StudySummary:
     """Return the study's present summary. Raises RunUnreadable."""
-    status, trials = study.status, study.each()
+    status, trials = study.status, study.all_trials()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
     summary = StudySummary(
@@ -160,7 +161,7 @@ def summary_of(study: Study) -> StudySummary:
         error=escapes.plain(status.error),
         progress=None if final else status.progress,
         spec=study.spec,
-        wanted=study.wanted,
+        wanted=study.requested_trials,
         trials=trials,
         front=study.front_of(trials),
         now=now,
@@ -173,12 +174,12 @@ def summary_of(study: Study) -> StudySummary:
 
 def values_of(trial: StudyTrial) -> str:
     """`lr=0.01, width=32`."""
-    return ", ".join(f"{name}={written(value)}" for name, value in trial.params.items())
+    return ", ".join(f"{name}={value_text(value)}" for name, value in trial.params.items())
 
 
-def written(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Return a value of a parameter as pages have it."""
-    return value if isinstance(value, str) else brief(value)
+    return value if isinstance(value, str) else short_number(value)
 
 
 def value_of(trial: StudyTrial, goal: str) -> float:
@@ -201,7 +202,7 @@ def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, flo
     return []
 
 
-def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
+def trial_ranks(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
     """Rank trials from 0, the worst, to 1, the best, by number. Ranks are equally far apart, so
     that one very bad value leaves the others apart."""
     sign = -1 if goal.direction == "min" else 1

@@ -23,7 +23,7 @@ from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.run.store import RUNS_FOLDER
 from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import TRIALS_FOLDER, TrialFile, TrialState
-from distrain_nb.study.launching import run_of
+from distrain_nb.study.launching import trial_run
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import StudySpec, Value
 from distrain_nb.types import Json
@@ -119,7 +119,7 @@ class StudyTrial:
     @property
     def run(self) -> Run:
         """Its run, with its log, metrics and results. Raises RunNotReady, RunNotFound."""
-        handle = run_of(self._file)
+        handle = trial_run(self._file)
         if handle is None:
             raise RunNotReady(f"trial {self.number} has no run yet")
         return handle

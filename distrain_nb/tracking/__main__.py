@@ -6,18 +6,15 @@ import logging
 import os
 import signal
 import sys
-import time
+from functools import partial
 
-from distrain_nb.backends.remote.carrier_log import alone
+from distrain_nb.backends.remote.carrier_log import run_as_owner
 from distrain_nb.config import home
 from distrain_nb.tracking.kinds import Kind, kinds
 from distrain_nb.tracking.request import OWNER_FILE, pending
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner
-
-# One that is about to end may hold the lock a moment longer.
-TRIES, TURN_S = 50, 0.1
 
 # MLflow's client would go on for minutes where nobody answers.
 SETTINGS = {
@@ -36,13 +33,7 @@ def main(kind: Kind) -> None:
     os.environ.update(SETTINGS)
     for name in NOT_OURS:
         os.environ.pop(name, None)
-    folder = home() / kind.folder
-    for _ in range(TRIES):
-        with alone(folder) as mine:
-            if mine:
-                return _serve(kind)
-        time.sleep(TURN_S)
-    return None
+    run_as_owner(home() / kind.folder, partial(_serve, kind))
 
 
 def _serve(kind: Kind) -> None:

@@ -92,7 +92,7 @@ def kind_of(uri: str) -> Kind:
     return next((kind for kind in of_places if uri.startswith(kind.scheme)), MLFLOW)
 
 
-def of_place(name: str) -> Kind | None:
+def place_kind(name: str) -> Kind | None:
     """Return the kind of tracker that a place brings; None if it brings none."""
     point = installed.points_of(GROUP).get(name)
     kind: Kind | None = point.load() if point else None

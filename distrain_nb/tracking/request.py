@@ -176,7 +176,7 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
     if not bare:
         return ""
     kind = kind_of(bare)
-    lacking = missing(kind, bare)
+    lacking = missing_package(kind, bare)
     if lacking:
         return lacking
     stored = replace(request, uri=bare, key=key_of(request.path, request.created))
@@ -188,7 +188,7 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
         return f"{_nothing(kind, bare)}: {error}"
 
 
-def missing(kind: Kind, uri: str) -> str:
+def missing_package(kind: Kind, uri: str) -> str:
     """Say what to install for a tracker at an address; empty if it is installed."""
     lacking = f"{_nothing(kind, uri)}: pip install 'distrain-nb[{kind.extra}]'"
     return "" if kind.installed else lacking

@@ -14,8 +14,8 @@ from distrain_nb.backends.remote.tracker import may_be_reached
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
-from distrain_nb.tracking.kinds import kind_of, of_place
-from distrain_nb.tracking.request import OFF, TrackingRequest, address, begin, missing
+from distrain_nb.tracking.kinds import kind_of, place_kind
+from distrain_nb.tracking.request import OFF, TrackingRequest, address, begin, missing_package
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 
@@ -82,7 +82,7 @@ def _not_at_place(config: Config, experiments: str) -> str:
         kind, address = _at_place(config, os.environ, experiments)
     except OptionError as error:
         return str(error)
-    return missing(kind, address) if kind else ""
+    return missing_package(kind, address) if kind else ""
 
 
 def _at_place(
@@ -92,7 +92,7 @@ def _at_place(
     set; None if there is none. Raises OptionError."""
     if config.tracking == OFF:
         return None, ""
-    kind = kind_of(experiments) if experiments else of_place(config.tracking)
+    kind = kind_of(experiments) if experiments else place_kind(config.tracking)
     if kind is None or kind.names is None:
         return None, ""
     return kind, experiments or kind.names.address(config, environ)

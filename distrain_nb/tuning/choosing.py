@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from distrain_nb.errors import OptionError
-from distrain_nb.tuning.spec import Double, Integer, Parameter, StudySpec, Value, same
+from distrain_nb.tuning.spec import Double, Integer, Parameter, StudySpec, Value, same_value
 
 
 def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Value]:
@@ -81,7 +81,7 @@ def _condition_values(parameter: Parameter, parameters: Iterable[Parameter]) -> 
         low, high = parameter.domain.low, parameter.domain.high
         numbers = {round(value) for value in named if not isinstance(value, str)}
         return {value for value in numbers if low <= value <= high}
-    return {value for value in _listed(parameter) if any(same(value, name) for name in named)}
+    return {value for value in _listed(parameter) if any(same_value(value, name) for name in named)}
 
 
 def _listed(parameter: Parameter) -> Sequence[Value]:

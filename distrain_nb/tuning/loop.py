@@ -174,7 +174,7 @@ class TrialLoop(ABC, Generic[T]):
     def rest(self) -> bool:
         """Wait until a trial may have news. Return False to leave the trials to others."""
 
-    def wanted(self) -> int:
+    def requested(self) -> int:
         """Return how many trials there are to be in all, as of now."""
         return self.spec.trials
 
@@ -207,7 +207,7 @@ class TrialLoop(ABC, Generic[T]):
 
     def wants_more(self) -> bool:
         """Return whether another trial is to be started, now or later."""
-        return not self.ends and not self._exhausted and len(self.trials) < self.wanted()
+        return not self.ends and not self._exhausted and len(self.trials) < self.requested()
 
     def conclude(self, trial: T) -> None:
         """Count a trial that has ended."""

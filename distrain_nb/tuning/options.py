@@ -31,12 +31,12 @@ STUDY = Option("study", "FILE", "study in YAML or in a cloud's format; options c
 _PARTS = (
     Option(
         "tune", "NAME=LOW..HIGH",
-        "variable or argument with the values that trials try; or NAME=VALUE|VALUE",
+        "variable or argument, and the values to try; or NAME=VALUE|VALUE",
         grammar=text.TUNE_FORM, read=text.parameter, write=text.parameter_text, several=True,
         part="parameters",
     ),
     Option(
-        "goal", "min:METRIC", "metric that the study minimizes; or max:METRIC",
+        "goal", "min:METRIC", "metric to minimize; or max:METRIC",
         grammar=text.GOAL_FORM, read=text.goal, write=text.goal_text, several=True, part="goals",
         label="Goal", hint="min:val/loss",
     ),
@@ -45,7 +45,7 @@ _PARTS = (
         label="Trials", kind="number", hint="1",
     ),
     Option(
-        "parallel", "N", "number of trials that run at once", read=_whole_number,
+        "parallel", "N", "number of trials to run at once", read=_whole_number,
         label="At once", kind="number", hint="1",
     ),
     Option(
@@ -59,24 +59,25 @@ _PARTS = (
         label="Stop early", kind="combo", hint="never",
     ),
     Option(
-        "max_failed", "N", "number of failed trials at which the study fails",
+        "max_failed", "N", "number of failed trials that ends the study",
         read=_whole_number, label="Failures that end it", kind="number", hint=_BY_PLACE, extra=True,
     ),
     Option(
-        "initial", text.INITIAL_FORM, "values of a first trial", read=text.initial,
+        "initial", text.INITIAL_FORM, "values to try first", read=text.initial,
         write=text.initial_text, several=True, label="Begin with", hint="lr=0.01,width=32",
         extra=True,
     ),
     Option(
-        "measurement", "last|best", "value of a trial that counts", words=("last", "best"),
+        "measurement", "last|best", "which value of a trial counts", words=("last", "best"),
         label="Value that counts", kind="combo", hint=_BY_PLACE, extra=True,
     ),
     Option(
-        "noise", "low|high", "noise of the goal, for Vertex AI", words=("low", "high"),
+        "noise", "low|high", "noise of the goal (Vertex AI)", words=("low", "high"),
         label="Noise of the goal", kind="combo", hint=_BY_PLACE, extra=True,
     ),
     Option(
-        "end", "SETTING=VALUE,…", "conditions of an early end", read=text.end, write=text.end_text,
+        "end", "SETTING=VALUE,…", "conditions that end the study early",
+        read=text.end, write=text.end_text,
         label="End early", hint="such as max-duration=2h", extra=True,
     ),
 )  # fmt: skip

@@ -69,7 +69,7 @@ class Condition:
     def holds(self, chosen: Mapping[str, Value]) -> bool:
         """Return whether the parent is among the chosen values, with one of these."""
         return self.parent in chosen and any(
-            same(chosen[self.parent], allowed) for allowed in self.values
+            same_value(chosen[self.parent], allowed) for allowed in self.values
         )
 
 
@@ -218,7 +218,7 @@ class StudySpec:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-def same(first: Value, second: Value) -> bool:
+def same_value(first: Value, second: Value) -> bool:
     """Return whether two are the same value of a parameter: numbers that are hardly apart, or
     words."""
     if isinstance(first, str) or isinstance(second, str):

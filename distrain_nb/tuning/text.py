@@ -108,7 +108,7 @@ def value(text: str) -> Value:
     return number(text) if is_number(text.strip()) else word(text)
 
 
-def written(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Write a value so that it reads back as itself."""
     if not isinstance(value, str):
         return written_number(value)
@@ -176,11 +176,11 @@ def parameter_text(parameter: Parameter) -> str:
 
 def head_text(parameter: Parameter) -> str:
     """Write what stands before a parameter's values: the name, and the condition in brackets."""
-    name = parameter.name if is_number(parameter.name) else written(parameter.name)
+    name = parameter.name if is_number(parameter.name) else value_text(parameter.name)
     if parameter.condition is None:
         return name
-    listed = "|".join(map(written, parameter.condition.values))
-    return f"{name}[{written(parameter.condition.parent)}={listed}]"
+    listed = "|".join(map(value_text, parameter.condition.values))
+    return f"{name}[{value_text(parameter.condition.parent)}={listed}]"
 
 
 def goal(text: str) -> Goal:
@@ -210,7 +210,7 @@ def goal_text(goal: Goal) -> str:
     """Return a goal as `--goal` has it."""
     plain = goal.metric.strip() == goal.metric and not set(goal.metric) & set('",[')
     plain = plain and len(goals(goal.metric)) == 1
-    text = f"{goal.direction}:{goal.metric if plain and goal.metric else written(goal.metric)}"
+    text = f"{goal.direction}:{goal.metric if plain and goal.metric else value_text(goal.metric)}"
     if goal.safety_threshold is not None:
         text += f",{_THRESHOLD}={written_number(goal.safety_threshold)}"
     if goal.safe_fraction is not None:
@@ -268,7 +268,7 @@ def initial(text: str) -> dict[str, Value]:
 
 def initial_text(trial: Mapping[str, Value]) -> str:
     """Return a trial to begin with as `--initial` has it."""
-    return ",".join(f"{written(name)}={written(member)}" for name, member in trial.items())
+    return ",".join(f"{value_text(name)}={value_text(member)}" for name, member in trial.items())
 
 
 def _head(text: str) -> tuple[str, Condition | None]:
@@ -316,7 +316,7 @@ def _domain_text(domain: Domain) -> str:
 
 
 def _value_text(domain: Domain, member: Value) -> str:
-    return repr(member) if isinstance(domain, Double) else written(member)
+    return repr(member) if isinstance(domain, Double) else value_text(member)
 
 
 def _pairs(settings: list[str], form: str = "SETTING=VALUE") -> dict[str, str]:
@@ -378,4 +378,4 @@ def _settings_texts(settings: object) -> Iterator[str]:
             is_whole = float(setting).is_integer() and setting >= 0
             yield f"{name}={duration(int(setting)) if is_whole else repr(float(setting))}"
         else:
-            yield f"{name}={written(setting)}"
+            yield f"{name}={value_text(setting)}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import html
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 from ipywidgets import HTML
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
+    from distrain_nb.ui.live_table import ComparisonCharts
 
 
 LOOK_EVERY_S = 1.0
@@ -216,8 +217,8 @@ class LiveCharts:
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
         lines_by_key = {key: self._lines[key] for key in keys}
-        shape = figure.shape(self._metrics, lines_by_key)
-        lines = [figure.packed(line) for line in lines_by_key.values()]
+        shape = figure.chart_data(self._metrics, lines_by_key)
+        lines = [figure.packed_numbers(line) for line in lines_by_key.values()]
         sheet = drawing.sheet(self._metrics, lines_by_key, drawn=False)
         if self.widget is None:
             drawn = drawing.charts(self._metrics)
@@ -290,13 +291,7 @@ class RunCharts:
         return document.charts_of(self._metrics, drawn)
 
 
-class Refreshed(Protocol):
-    """Charts that can be brought up to date."""
-
-    def refresh(self, *, last: bool = False) -> None: ...
-
-
-def follow(runs: Sequence[Run], charts: Refreshed) -> None:
+def follow(runs: Sequence[Run], charts: RunCharts | ComparisonCharts) -> None:
     """Keep the charts current from a thread until all the runs have ended."""
 
     def refresh() -> None:

@@ -14,7 +14,6 @@ from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import (
     SIGNS,
-    MonitoredRun,
     Overview,
     RunSummary,
     clock,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
+    from distrain_nb.run.run import Run
 
 # page/src/lab/ renders them.
 RUN_TYPE = "application/vnd.distrain.run+json"
@@ -49,7 +49,7 @@ _WRAP = (
 )
 
 
-def run_reference(run: MonitoredRun, part: str = "run", final: bool = True) -> dict[str, Any]:
+def run_reference(run: Run, part: str = "run", final: bool = True) -> dict[str, Any]:
     """Return the reference by which JupyterLab's extension finds the run on the page's server, by
     MIME type.
 

@@ -52,7 +52,7 @@ def running_cell() -> dict[str, Any]:
     return (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
 
 
-def hears_while_busy() -> bool:
+def answers_while_busy() -> bool:
     """Return whether the kernel gets a page's messages while a cell runs.
 
     Pages that send them so have asked the kernel for a thread that reads them, a subshell.

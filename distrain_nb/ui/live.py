@@ -79,7 +79,7 @@ class LiveView:
         self._heard_of = self._heard_of or is_watched(self._metrics.folder)
         return self._heard_of
 
-    def let_go(self) -> None:
+    def stop_waiting(self) -> None:
         """Note that the cell no longer waits for the run."""
         self._run.waiting = False
 

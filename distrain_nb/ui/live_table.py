@@ -48,7 +48,7 @@ def live_table(compared: Comparison) -> ComparisonWidget:
     store = Store(compared.runs[0].folder.parents[1])
     numbers = ",".join(str(run.id) for run in compared.runs)
     widget = ComparisonWidget(store.folder, runs=numbers)
-    answers(widget, lambda *_: table.side_by_side(store, {"runs": numbers}))
+    answers(widget, lambda *_: table.compared_runs(store, {"runs": numbers}))
     return widget
 
 
@@ -142,7 +142,7 @@ class LiveTable:
         """Return the names by which the page finds the runs' charts; none where there are no
         metrics yet."""
         if numbers not in self._charts:
-            runs = table.chosen(self._store, {"runs": numbers})
+            runs = table.chosen_runs(self._store, {"runs": numbers})
             charts = (
                 RunCharts(Metrics(runs[0].folder))
                 if len(runs) == 1

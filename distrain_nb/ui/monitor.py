@@ -14,7 +14,7 @@ from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
 from distrain_nb.ui import document, outputs, unstyled
-from distrain_nb.ui.frontend import Frontend, frontend, hears_while_busy, page_lacks_widgets
+from distrain_nb.ui.frontend import Frontend, answers_while_busy, frontend, page_lacks_widgets
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
@@ -86,10 +86,10 @@ class Monitor:
         over = self._summary.final
         self._let_go = self._frontend is Frontend.SERVER and not over
         if self._live:
-            self._live.let_go()
+            self._live.stop_waiting()
         thread = outputs.in_background(self._follow, f"distrain-monitor-{self._run.id}")
         if self._frontend is Frontend.TERMINAL and not over:
-            self._terminal.let_go(self._summary)
+            self._terminal.stop_waiting(self._summary)
         else:
             thread.start()
         if over:
@@ -145,7 +145,7 @@ class Monitor:
             return
         self._unseen_due = time.monotonic() + UNSEEN_EVERY_S
         by_server = self._frontend is Frontend.SERVER  # its page shows what that server tells it
-        if self._lacks_widgets or by_server or hears_while_busy():
+        if self._lacks_widgets or by_server or answers_while_busy():
             self._leave_live(live, self._bundle(live))
 
     def _reserve_places(self) -> None:
@@ -163,7 +163,7 @@ class Monitor:
         if self._live is None or self._lacks_widgets:
             return bundle
         widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
-        shown = {"text/html": unstyled.alone(text), **bundle}
+        shown = {"text/html": unstyled.placeholder(text), **bundle}
         return {"application/vnd.jupyter.widget-view+json": widget, **shown}
 
     def _leave_document(self) -> None:

@@ -20,7 +20,7 @@ from uuid import uuid4
 from distrain_nb.findings import Severity
 from distrain_nb.repairs import head_lines
 from distrain_nb.run.summary import plural
-from distrain_nb.secrets import redacted, redacted_options, variables_in
+from distrain_nb.secrets import env_values, redacted, redacted_options
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.outputs import LITERAL
@@ -99,7 +99,7 @@ class Cells:
 
     @cached_property
     def _hidden(self) -> Collection[str]:
-        variables = variables_in(_parted(self.text)[0])
+        variables = env_values(_parted(self.text)[0])
         return tuple(variables) if self.secrets is None else self.secrets
 
 

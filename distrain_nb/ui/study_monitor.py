@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from distrain_nb import escapes
-from distrain_nb.study.answers import ACTIONS, act, answer, page_of
+from distrain_nb.study.answers import ACTIONS, answer, apply_action, page_of
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import summary_of
 from distrain_nb.ui import outputs
@@ -91,7 +91,7 @@ class LiveStudy(LiveTable):
             return answer(self._study, self._importances, query)
         if path not in ACTIONS or "run" in query:
             return super()._answer(path, query)
-        act(self._study, path, query)
+        apply_action(self._study, path, query)
         return {}
 
 
@@ -191,7 +191,7 @@ class StudyMonitor:
             print(self._summary.line, flush=True)
 
 
-def displayed(study: Study) -> StudyTable | None:
+def study_display(study: Study) -> StudyTable | None:
     """Return a study to be displayed; None where a page has it, and keeps it current."""
     if frontend().has_widgets:
         monitor = StudyMonitor(study)

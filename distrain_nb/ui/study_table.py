@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.run.summary import brief, duration, plural, signed
+from distrain_nb.run.summary import duration, plural, short_number, state_text_of
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
-from distrain_nb.study.summary import summary_of, written
+from distrain_nb.study.summary import summary_of, value_text
 from distrain_nb.ui import unstyled
 from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.table import as_text, table_html
@@ -125,11 +125,11 @@ class StudyTable:
     def _row(self, trial: StudyTrial) -> Iterator[str]:
         yield str(trial.number)
         state = "running" if trial.state is TrialState.REQUESTED else str(trial.state)
-        yield signed(state, state, trial.why)
+        yield state_text_of(state, state, trial.why)
         for name in self.summary.names:
-            yield written(trial.params[name]) if name in trial.params else ""
+            yield value_text(trial.params[name]) if name in trial.params else ""
         for goal in self.summary.goals:
-            yield brief(trial.goals[goal]) if goal in trial.goals else ""
+            yield short_number(trial.goals[goal]) if goal in trial.goals else ""
         yield str(trial.steps)
         yield duration(trial.duration)
         yield str(trial.run_id or "")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
-from distrain_nb.run.summary import brief, clock, duration, plural, signed
+from distrain_nb.run.summary import clock, duration, plural, short_number, state_text_of
 from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from distrain_nb.run.pages.listing import ListedRun
+    from distrain_nb.run.run import Run
 
 HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "started")
 STATE = HEADINGS.index("state")
@@ -117,7 +117,7 @@ class RunsTable:
         return f"as of {clock(self.now)}" if changing else ""
 
 
-def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
+def runs_table(runs: Iterable[Run]) -> RunsTable:
     """Return the runs with their state, place, layout, best metric and times, in the order
     given."""
     return RunsTable(Listing().read(runs), time.time())
@@ -176,9 +176,9 @@ def _row(row: RunRow, now: float) -> tuple[str, ...]:
     return (
         str(summary.id),
         summary.name,
-        signed(summary.state, words, summary.cause),
+        state_text_of(summary.state, words, summary.cause),
         ", ".join(filter(None, (summary.where, summary.size, row.machines))),
-        f"{row.best.tag} {brief(row.best.value)}" if row.best else "",
+        f"{row.best.tag} {short_number(row.best.value)}" if row.best else "",
         duration(summary.elapsed(now)),
         clock(summary.begin),
     )
@@ -213,13 +213,13 @@ class ExperimentTable(RunsTable):
         run, values = row.summary, values_of(row)
         shown = (_shown(values[name]) if name in values else "" for name in columns)
         time = duration(run.elapsed(self.now))
-        return str(run.id), run.name, signed(run.state, run.state), time, *shown
+        return str(run.id), run.name, state_text_of(run.state, run.state), time, *shown
 
     def _repr_html_(self) -> str:
         return self.still()
 
 
-def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:
+def experiment_table(runs: Iterable[Run]) -> ExperimentTable:
     """Return the runs in the order given."""
     return ExperimentTable(Listing().read(runs), time.time())
 
@@ -227,4 +227,4 @@ def experiment_table(runs: Iterable[ListedRun]) -> ExperimentTable:
 def _shown(value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return brief(value) if math.isfinite(value) else str(value)
+    return short_number(value) if math.isfinite(value) else str(value)

@@ -160,7 +160,7 @@ _CELL_PLACE = re.compile(r"^[ |+-]*(Cell In\[\d+\], line \d+(?:, in (?!<module>)
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 
 
-def in_a_line(error: str) -> str:
+def report_line(error: str) -> str:
     """Return a report in a line: which run, what failed, and the line of the cell that last had a
     say."""
     message = ": ".join(error.splitlines()[:2])

@@ -47,7 +47,7 @@ class TerminalView:
         words = filter(None, (summary.line(time.time()), last))
         self._write("\n".join(words) + "\n", "")
 
-    def let_go(self, summary: RunSummary) -> None:
+    def stop_waiting(self, summary: RunSummary) -> None:
         """Print nothing any more: it would land in what the user types next."""
         self._write(
             f"run {summary.id} continues in the background; %distrain logs {summary.id} --follow\n",

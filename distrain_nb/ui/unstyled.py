@@ -12,7 +12,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts import drawing, figure
-from distrain_nb.run.summary import brief
+from distrain_nb.run.summary import short_number
 from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def run(text: str) -> str:
     )
 
 
-def alone(text: str) -> str:
+def placeholder(text: str) -> str:
     """Return the HTML of a widget that a page doesn't show, for a run that has only begun."""
     styled = f'<pre class="dn-styled" hidden="hidden">{html.escape(text)}</pre>'
     return f"<style>{STYLE}</style>{styled}{run(text)}"
@@ -66,7 +66,7 @@ def charts(metrics: Metrics) -> str:
     lines = {key: metrics.line(key, _POINTS) for key in keys}
     last, colours = metrics.last(), figure.colours_of(keys)
     pictures = (
-        _image(tag, brief(last[tag]), {k: lines[k] for k in keys if k.tag == tag}, colours)
+        _image(tag, short_number(last[tag]), {k: lines[k] for k in keys if k.tag == tag}, colours)
         for tag in figure.tags_of(keys)
         if tag in last
     )

@@ -74,7 +74,7 @@ def _launch(replica: Replica) -> Launch:
     launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
     limit, before = (container.seconds(name) for name in (TIMEOUT_VARIABLE, SIGNAL_VARIABLE))
     launch = replace(launch, timeout=limit, signal_before=before)
-    served = "\n".join(shared.served(replica.role))
+    served = "\n".join(shared.served_folders(replica.role))
     launch = replace(launch, distributes=launcher != "python", follows=served)
     if replica.group is None:
         return launch

@@ -41,7 +41,7 @@ def test_an_option_of_another_backend_is_refused_by_its_name(
 def test_every_option_of_a_backend_is_one_of_the_magic_and_of_python() -> None:
     for backend in all_backends():
         known = cell_parser([backend])._option_string_actions
-        for each in read({"on": backend.name}).own.__dataclass_fields__:
+        for each in read({"on": backend.name}).backend_options.__dataclass_fields__:
             assert "--" + each.replace("_", "-") in known
 
 
@@ -51,17 +51,17 @@ def test_the_magic_gives_what_python_is_given() -> None:
     assert options == {
         "on": "vertex", "label": ["a=1", "b=2"], "rehearse": "", "web_access": True,
     }  # fmt: skip
-    own = read(options).own
+    own = read(options).backend_options
     assert (own.label, own.rehearse, own.web_access) == (("a=1", "b=2"), "", True)
-    assert read({"on": "vertex", "label": "a=1"}).own.label == ("a=1",)
-    assert read({"on": "sagemaker", "attempts": 3}).own.attempts == "3"
+    assert read({"on": "vertex", "label": "a=1"}).backend_options.label == ("a=1",)
+    assert read({"on": "sagemaker", "attempts": 3}).backend_options.attempts == "3"
 
 
 def test_a_setting_stands_in_for_an_option_that_is_not_given() -> None:
     config = Config(of_backends={"bucket": "kept", "base_image": "python", "queue": "another's"})
-    own = read({"on": "vertex"}, config).own
+    own = read({"on": "vertex"}, config).backend_options
     assert (own.bucket, own.base) == ("kept", "python")
-    assert read({"on": "vertex", "bucket": "given"}, config).own.bucket == "given"
+    assert read({"on": "vertex", "bucket": "given"}, config).backend_options.bucket == "given"
 
 
 def test_settings_of_a_backend_that_is_gone_stay(home: object) -> None:

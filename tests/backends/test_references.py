@@ -40,7 +40,7 @@ FILES = {
          HOME / "places/ai_platform/study_rules.py"],
 }  # fmt: skip
 # The functions that make a finding, and which of their arguments is its code.
-MAKERS = {"error": 1, "noted": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
+MAKERS = {"error": 1, "study_warning": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
 SHAPES = Session().get_service_model("sagemaker")
 
 

@@ -313,7 +313,7 @@ def test_a_study_that_was_saved_before_its_end_gets_it(extended: Lab, extended_p
     assert "".join(ended["data"]["text/plain"]).startswith("study 77 (sweep): succeeded, 3 of 9")
 
 
-def test_without_a_server_that_knows_runs_all_is_as_it_was(page: Page, tmp_path: Path) -> None:
+def test_without_a_server_that_knows_runs_all_is_unchanged(page: Page, tmp_path: Path) -> None:
     with serve(tmp_path, bare=True, extension=True) as bare:
         cells = (LOAD, TRAIN.format(name="bare").replace(" --no-wait", ""))
         notebook = OpenNotebook(page, bare, bare.write("bare", *cells))

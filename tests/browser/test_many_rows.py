@@ -156,7 +156,7 @@ def test_a_study_draws_one_chart_a_frame(browser: Browser, tmp_path: Path) -> No
     with widget_page(browser, "study", {"home": "", **state}, told) as page:
         rows = page.locator("tr[data-state]")
         expect(rows).to_have_count(50)
-        importances.of(study.spec, study.each(), wait=True)
+        importances.of(study.spec, study.all_trials(), wait=True)
         expect(page.locator(".dn-chart[data-tag='importance'] .dn-shares tr").first).to_be_visible()
         page.evaluate(CHARTS_A_FRAME)
         stored_trial(61, study.file.created).write(study.folder)

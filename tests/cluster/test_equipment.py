@@ -162,12 +162,12 @@ def test_who_has_told_what_an_image_is_for_is_said() -> None:
 
 
 def test_only_a_registry_can_tell_of_an_image_that_the_place_does_not_know() -> None:
-    assert stock("vertex", "mine:1", IMAGE).untold == "mine:1"
-    assert stock("vertex", "mine:1", BASE).untold == "mine:1"
-    assert stock("vertex", "python:3.12-slim", IMAGE).untold == "python:3.12-slim"
-    assert not stock("vertex", "python:3.12-slim", BASE).untold
-    assert not stock("vertex", GPU, IMAGE).untold
-    assert not stock("vertex", "", BASE).untold
+    assert stock("vertex", "mine:1", IMAGE).unidentified == "mine:1"
+    assert stock("vertex", "mine:1", BASE).unidentified == "mine:1"
+    assert stock("vertex", "python:3.12-slim", IMAGE).unidentified == "python:3.12-slim"
+    assert not stock("vertex", "python:3.12-slim", BASE).unidentified
+    assert not stock("vertex", GPU, IMAGE).unidentified
+    assert not stock("vertex", "", BASE).unidentified
 
 
 def test_no_machine_is_left_out() -> None:

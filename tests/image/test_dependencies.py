@@ -14,7 +14,7 @@ from distrain_nb.errors import ImageError
 from distrain_nb.image.base import requirement_name
 from distrain_nb.image.builders import uv
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.builders.dependencies import read_requirements, wanted_of
+from distrain_nb.image.builders.dependencies import read_requirements, requirements_to_resolve
 from distrain_nb.image.image import Image, Recipe
 from distrain_nb.image.installed import Installed
 
@@ -222,7 +222,7 @@ def test_pips_settings_are_uvs(
 def test_what_is_asked_for_goes_before_what_is_imported() -> None:
     contents = Installed("3.11", "x86_64-manylinux_2_28", {"has": "1"})
     imported = ("Some_Package==1.0", "torch==2.3.0+cpu", "has==2", "other==1")
-    wanted, notes = wanted_of(imported, ("some.package>=2", "has>0"), contents)
+    wanted, notes = requirements_to_resolve(imported, ("some.package>=2", "has>0"), contents)
     assert wanted == ("some.package>=2", "has>0", "torch==2.3.0", "other==1")
     assert notes == ()
 
@@ -251,14 +251,18 @@ def test_what_is_asked_for_goes_before_what_is_imported() -> None:
     ],
 )
 def test_a_build_for_gpus_is_not_replaced(imported: str, has: dict[str, str], note: str) -> None:
-    wanted, notes = wanted_of((imported,), (), Installed("3.11", "x86_64-manylinux_2_28", has))
+    wanted, notes = requirements_to_resolve(
+        (imported,), (), Installed("3.11", "x86_64-manylinux_2_28", has)
+    )
     assert wanted == ()
     assert notes == ((note,) if note else ())
 
 
 def test_another_build_that_is_asked_for_is_enough() -> None:
     contents = Installed("3.11", "x86_64-manylinux_2_28", {})
-    wanted, _ = wanted_of(("tensorflow-cpu==2.21.0",), ("tensorflow==2.21.0",), contents)
+    wanted, _ = requirements_to_resolve(
+        ("tensorflow-cpu==2.21.0",), ("tensorflow==2.21.0",), contents
+    )
     assert wanted == ("tensorflow==2.21.0",)
 
 

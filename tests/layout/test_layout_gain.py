@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from distrain_nb.layout import Layout
 from distrain_nb.layout.advice import advise
 from distrain_nb.layout.case import Case, case_of
-from distrain_nb.layout.gain import beside_the_article, exchange, gain, remarks
+from distrain_nb.layout.gain import article_comparison, exchange, gain, remarks
 from distrain_nb.layout.traffic import Links, links_of, ways
 
 TEN = Links(8, 10, 8, 10)
@@ -76,13 +76,13 @@ def test_the_article_s_reducers_stand_beside_ours() -> None:
     links = links_of(eight)
     assert (links.workers, links.gbps) == (8, 100)
     assert (links.reducers, links.reducer_gbps) == (25, 32)
-    assert beside_the_article(eight) == (
+    assert article_comparison(eight) == (
         "the article measured +75 % with 20 reducers of a type that it doesn't name; "
         "25*n1-highcpu-16 is what the documents ask for: reducers that take in all 800 Gbit/s of "
         "the workers. 20 reducers do with 40 Gbit/s each, n1-highcpu-16 has 32"
     )
-    assert not beside_the_article(eight.edited({"workers.replicas": 6}))
-    assert not beside_the_article(Layout.of(workers=7))
+    assert not article_comparison(eight.edited({"workers.replicas": 6}))
+    assert not article_comparison(Layout.of(workers=7))
 
 
 def test_advice_says_what_reducers_bring_and_why_there_are_none() -> None:

@@ -18,7 +18,7 @@ from distrain_nb.layout.pool import Alternative
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules import all_rules, check, engine
 from distrain_nb.layout.rules.change import change
-from distrain_nb.layout.rules.engine import Problem, rules_for, verdict
+from distrain_nb.layout.rules.engine import Problem, all_problems, rules_for
 
 CATALOG = current()
 ABOUT_ACCELERATORS = {
@@ -32,7 +32,8 @@ def refused(place: str, machine: str, accelerator: str | None, count: int) -> bo
     """Whether a primary of such machines gets an error about its accelerators."""
     layout = Layout(place, primary=Pool(1, machine, accelerator, count))
     return any(
-        rule.code in ABOUT_ACCELERATORS for rule, _ in verdict(resolve(layout, catalog=CATALOG))
+        rule.code in ABOUT_ACCELERATORS
+        for rule, _ in all_problems(resolve(layout, catalog=CATALOG))
     )
 
 
@@ -517,7 +518,9 @@ def test_channels() -> None:
 def test_an_allowlist_is_a_warning() -> None:
     row = {"service": "vertex", "accelerator": "NVIDIA_TESLA_V100", "region": "us-central1"}
     catalog = Catalog({"regions": [{**row, "training": "allowlist"}]})
-    found = [(rule.code, p.where) for rule, p in verdict(resolve(DOCUMENTS_JOB, catalog=catalog))]
+    found = [
+        (rule.code, p.where) for rule, p in all_problems(resolve(DOCUMENTS_JOB, catalog=catalog))
+    ]
     assert found == [
         ("accelerator-on-allowlist", "primary.accelerator"),
         ("accelerator-on-allowlist", "workers.accelerator"),

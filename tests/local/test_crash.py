@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.config import Config
-from distrain_nb.run import Run, still
+from distrain_nb.run import Run, final_lines
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 
@@ -44,7 +44,7 @@ def check(run: Run, plan: Path) -> None:
     assert (run.status.error != "") == (run.state is State.FAILED)
     assert eventually(lambda: not alive(plan) & {"distrain run", "rank 0", "rank 1"})
     for rank in 0, 1:
-        lines = [line.text for line in still(run.lines(rank))]
+        lines = [line.text for line in final_lines(run.lines(rank))]
         assert lines == (LINES if run.state is State.SUCCEEDED else LINES[: len(lines)])
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.local.warm import hand_over
-from distrain_nb.run import still
+from distrain_nb.places.local.warm import submit_run
+from distrain_nb.run import final_lines
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.disks import fill, small_disk
@@ -42,7 +42,7 @@ def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
     assert eventually(lambda: "No space left" in run.status.note)
     filler.unlink()
     run.wait(60)
-    lines = [line.text.split()[0] for line in still(run.lines())]
+    lines = [line.text.split()[0] for line in final_lines(run.lines())]
     assert lines == [str(n) for n in range(10_000)] + ["done"]
     assert run.status.note == ""
 
@@ -90,4 +90,4 @@ def test_a_run_does_not_start_where_nothing_can_be_written(small_disk: Path) -> 
     assert supervisor and eventually(lambda: not supervisor.alive)  # it gives room back at its end
     fill(small_disk)
     with pytest.raises(DistrainError, match=r"can't be started here: .*No space left on device"):
-        hand_over(run.folder, 60.0)
+        submit_run(run.folder, 60.0)

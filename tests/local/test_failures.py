@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.errors import RunCancelled, RunFailed
-from distrain_nb.run import Run, still
+from distrain_nb.run import Run, final_lines
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
@@ -285,7 +285,7 @@ def test_no_line_of_a_flood_is_lost(nb: Kernel) -> None:
                      "    print('rank', os.environ['RANK'], 'line', n)")  # fmt: skip
     assert not outcome.error
     seen: dict[int, list[str]] = {n: [] for n in range(4)}
-    for line in still(api.attach().lines()):
+    for line in final_lines(api.attach().lines()):
         seen[line.process].append(line.text)
     for rank, lines in seen.items():
         assert lines == [f"rank {rank} line {n}" for n in range(100_000)]

@@ -78,7 +78,7 @@ def test_no_client_harms_anothers_start(server: psutil.Process, tmp_path: Path) 
     for descriptor in (nobody_reads[1], *full):
         os.close(descriptor)
     with pytest.raises(DistrainError, match=r"No such file or directory: '.*gone/status.json'"):
-        warm.hand_over(gone, 60.0)
+        warm.submit_run(gone, 60.0)
 
 
 def test_an_edited_worker_gets_a_server_of_its_own(

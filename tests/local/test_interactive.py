@@ -8,7 +8,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
-from distrain_nb.run import still
+from distrain_nb.run import final_lines
 
 SHOWS = """
 import pandas as pd
@@ -84,7 +84,7 @@ def test_the_last_expression_is_said_by_the_first_rank(
 ) -> None:
     each = "print" in cell
     run = api.submit(cell, wait=True, ranks_per_replica=2)
-    assert [line.text for line in still(run.lines())] == lines * (2 if each else 1)
+    assert [line.text for line in final_lines(run.lines())] == lines * (2 if each else 1)
 
 
 @pytest.mark.parametrize(("ranks", "kept"), [("first", [0, 0, 0]), ("all", [0, 0, 0, 1, 1, 1])])
@@ -95,7 +95,7 @@ def test_figures_that_are_shown_or_left_open_are_kept_of_rank_0_or_all(
     run = api.submit(PLOTS, wait=True, ranks_per_replica=2, display=ranks)
     assert sorted(shown.rank for shown in run.displays) == kept
     assert all(str(shown.data["image/png"]).startswith("iVBORw0KGgo") for shown in run.displays)
-    said = list(still(run.lines()))
+    said = list(final_lines(run.lines()))
     assert {(line.process, line.stream) for line in said} == {(0, "o")}
     assert all(line.text.startswith("<Figure size ") for line in said)
     assert len(said) == 3, "a figure that was shown isn't shown again at the end"
@@ -135,7 +135,7 @@ def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:
 
 def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
     run = api.submit(SPAWNS, wait=True)
-    lines = [line.text for line in still(run.lines()) if line.stream == "o"]
+    lines = [line.text for line in final_lines(run.lines()) if line.stream == "o"]
     shown, refused = lines
     assert shown == "'in a child'"
     assert "can't ask anyone in a run" in refused
@@ -145,7 +145,7 @@ def test_lines_of_spawned_children_stay_whole(home: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     run = api.submit(PRINT_AT_ONCE, wait=True)
     expected = {f"child {number} step {step}" for number in range(2) for step in range(2000)}
-    assert {line.text for line in still(run.lines())} == expected
+    assert {line.text for line in final_lines(run.lines())} == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from distrain_nb.magics.completion import unbroken
+from distrain_nb.magics.completion import without_breaks
 from tests.kernels import Kernel, kernel
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_what_stands_at_the_cursor_is_completed(
     offered = completer.offered(text)
     assert word in offered
     assert " " not in offered[word], "JupyterLab would break it into lines that overlap"
-    assert unbroken(about) in offered[word]
+    assert without_breaks(about) in offered[word]
 
 
 @pytest.mark.parametrize(

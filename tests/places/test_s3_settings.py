@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from distrain_nb.errors import OptionError
-from distrain_nb.places.sagemaker.sdk_config import of_sdk
+from distrain_nb.places.sagemaker.sdk_config import sdk_settings
 
 ROLE = "arn:aws:iam::123456789012:role/of-admin"
 TEXT = f"SageMaker: {{TrainingJob: {{RoleArn: '{ROLE}'}}}}"
@@ -26,7 +26,7 @@ def test_settings_in_s3_are_read_by_the_sdk_s_variable(
     s3.create_bucket(Bucket="of-admin")
     s3.put_object(Bucket="of-admin", Key="sdk/config.yaml", Body=TEXT.encode())
     for address in ("s3://of-admin/sdk/config.yaml", "s3://of-admin/sdk", "s3://of-admin/sdk/"):
-        found = of_sdk({"SAGEMAKER_ADMIN_CONFIG_OVERRIDE": address})
+        found = sdk_settings({"SAGEMAKER_ADMIN_CONFIG_OVERRIDE": address})
         assert found["role"] == (ROLE, address)
     with pytest.raises(OptionError, match=r"can't be read: s3://of-admin/other: .*NoSuchKey"):
-        of_sdk({"SAGEMAKER_ADMIN_CONFIG_OVERRIDE": "s3://of-admin/other"})
+        sdk_settings({"SAGEMAKER_ADMIN_CONFIG_OVERRIDE": "s3://of-admin/other"})

@@ -52,7 +52,7 @@ def test_strategies_side_by_side(folder: Path, source: str, strategies: tuple[st
         launcher="python",
         result="seen",
     ).wait(600)
-    assert sorted(trial.params["strategy"] for trial in found.each()) == [*strategies]
+    assert sorted(trial.params["strategy"] for trial in found.all_trials()) == [*strategies]
     for run in found.runs:
         assert run.results["seen"] == [list(range(IMAGES))] * 2, run.name
     compared = api.compare(*found.runs)

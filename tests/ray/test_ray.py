@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.options import Found
+from distrain_nb.backends.options import SettingValue
 from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote.service import Gone
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed
@@ -210,7 +210,7 @@ def test_what_the_cluster_lacks_is_said_before_anything_is_sent(
     layout = Layout.of("ray", workers="2")
     assert [choice.value for choice in choices(layout, "workers.machine")] == ["node", GROUP]
     assert len(option_choices(layout, "placement")) == 4
-    settled = {"address": Found(cluster.address, "a test")}
+    settled = {"address": SettingValue(cluster.address, "a test")}
     said = {check.subject: check.result for check in RayBackend().access(settled)}
     assert said["cluster"].startswith("Ray 2.") and said["cluster"].endswith(
         "2 nodes, 8 CPUs, 0 GPUs"
@@ -240,9 +240,9 @@ def test_a_study_runs_its_trials_as_jobs(cluster: RayCluster, tmp_path: Path) ->
     assert found.best.params == {"x": 2}
     jobs = [row["submission_id"] for row in httpx.get(f"{cluster.address}/api/jobs/").json()]
     assert len([job for job in jobs if (job or "").startswith("bowl")]) == 4
-    values = {trial.params["x"]: trial.goals["loss"] for trial in found.each()}
+    values = {trial.params["x"]: trial.goals["loss"] for trial in found.all_trials()}
     assert values == {x: (x - 2) ** 2 for x in range(1, 5)}
-    assert all(trial.run.state is State.SUCCEEDED for trial in found.each())
+    assert all(trial.run.state is State.SUCCEEDED for trial in found.all_trials())
 
 
 RESUMES = """

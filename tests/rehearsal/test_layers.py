@@ -16,12 +16,12 @@ from distrain_nb.image.installed import BadEntry
 from distrain_nb.rehearsal.engine.unpacked import (
     MOUNT_POINTS,
     MOUNTED_FILES,
+    apply_layer,
     gunzipped,
-    inside,
-    lay,
+    host_path,
+    image_path,
     make_file,
     make_folder,
-    place,
 )
 from tests.fuzzing import rounds
 
@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 def unpacked(root: Path, *layers: list[Written]) -> None:
     for entries in layers:
-        lay(iter([archive(*entries)]), root)
+        apply_layer(iter([archive(*entries)]), root)
 
 
 def prepared(root: Path) -> None:
@@ -119,7 +119,7 @@ def test_mount_points_are_made_inside_wherever_links_lead(
     prepared(root)
     assert outside(root) == before
     for each in (*MOUNT_POINTS, *MOUNTED_FILES):
-        mounted = root / inside(root, each).lstrip("/")
+        mounted = root / image_path(root, each).lstrip("/")
         assert mounted.exists()
         assert mounted.resolve() == mounted
 
@@ -139,8 +139,8 @@ def test_links_that_lead_nowhere_do_no_harm(root: Path) -> None:
     )
     prepared(root)
     assert (root / "run/systemd/resolve/stub-resolv.conf").is_file()
-    assert inside(root, "/etc/resolv.conf") == "/run/systemd/resolve/stub-resolv.conf"
-    assert place(root, "/usr/lib/gone/file").read_text() == "through it"
+    assert image_path(root, "/etc/resolv.conf") == "/run/systemd/resolve/stub-resolv.conf"
+    assert host_path(root, "/usr/lib/gone/file").read_text() == "through it"
     assert not (root / ".wh..wh.plnk").exists()
 
 
@@ -190,7 +190,7 @@ def test_a_header_can_not_ask_for_all_memory(root: Path) -> None:
     entry.size = 1 << 40
     data[:512] = entry.tobuf(tarfile.GNU_FORMAT)
     with pytest.raises(BadEntry, match="header of the archive says"):
-        lay(iter([bytes(data)]), root)
+        apply_layer(iter([bytes(data)]), root)
 
 
 def test_a_file_of_holes_is_no_way_to_fill_the_disk(root: Path) -> None:
@@ -249,7 +249,7 @@ def test_no_layer_reaches_outside_or_fails_otherwise_than_it_may(root: Path) -> 
     for number, chance in enumerate(rounds(12, ROUNDS)):
         made = (mutated if number % 2 else entries_by_chance)(chance)
         try:
-            lay(iter([made]), root)
+            apply_layer(iter([made]), root)
             prepared(root)
         except REFUSED:
             pass
@@ -266,4 +266,4 @@ def test_broken_gzip_is_told(root: Path) -> None:
         broken = bytearray(data[: chance.randrange(1, len(data))])
         broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
         with pytest.raises(REFUSED):
-            lay(gunzipped(iter([bytes(broken)])), root)
+            apply_layer(gunzipped(iter([bytes(broken)])), root)

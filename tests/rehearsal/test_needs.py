@@ -21,11 +21,13 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("empty")
 def test_all_that_is_missing_is_named_at_once() -> None:
-    packages, registry, containers = needs.lacking({"no_such.thing": "no-such"}, engine=True)
+    packages, registry, containers = needs.missing_requirements(
+        {"no_such.thing": "no-such"}, engine=True
+    )
     assert packages == "no-such: not installed; pip install 'distrain-nb[rehearsal]'"
     assert "docker-registry" in registry
     assert "bubblewrap" in containers
-    assert len(needs.lacking({"json": "json"}, engine=False)) == 1
+    assert len(needs.missing_requirements({"json": "json"}, engine=False)) == 1
 
 
 @pytest.mark.usefixtures("empty")

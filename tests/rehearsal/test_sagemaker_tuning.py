@@ -72,13 +72,13 @@ job = HyperParameterTuningJob.create(
     },
 )
 study = distrain_nb.attach(job)
-assert study.name == "Theirs" and study.wanted == 3, (study.name, study.wanted)
+assert study.name == "Theirs" and study.requested_trials == 3, (study.name, study.requested_trials)
 arn = job.hyper_parameter_tuning_job_arn
 assert distrain_nb.attach(arn).id == distrain_nb.attach(job).id == study.id
-while not (len(study.each()) == 2 and study[2].goals and study[2].run_id):
+while not (len(study.all_trials()) == 2 and study[2].goals and study[2].run_id):
     assert not study.state.final, study.status
     time.sleep(0.1)
-first, second = study.each()
+first, second = study.all_trials()
 assert (str(first.state), first.params, first.goals) == ("succeeded", {"x": "2"}, {"loss": 2.0})
 while "loss 9" not in second.run.logs():
     time.sleep(0.1)
@@ -87,7 +87,7 @@ assert first.run.metrics()["loss"].tolist()[-1] == 2.0
 study.cancel()
 while not study.state.final:
     time.sleep(0.1)
-states = [str(trial.run.state) for trial in study.each()]
+states = [str(trial.run.state) for trial in study.all_trials()]
 assert (str(study.state), states) == ("cancelled", ["succeeded", "cancelled"]), study.status
 job.refresh()
 assert job.hyper_parameter_tuning_job_status == "Stopped"

@@ -18,7 +18,7 @@ from distrain_nb.errors import ImageError
 from distrain_nb.places.vertex.stand_in.buckets import DATA
 from distrain_nb.program.program import report_to
 from distrain_nb.rehearsal.engine import unpacked
-from distrain_nb.rehearsal.engine.unpacked import place, unpack
+from distrain_nb.rehearsal.engine.unpacked import host_path, unpack
 from distrain_nb.worker.files.status import Progress
 from tests.image.services.bases import BaseImage, Blob
 
@@ -131,7 +131,7 @@ def test_layers_lie_over_each_other(sandboxed: Cloud, tmp_path: Path) -> None:
         "etc/resolv.conf": "",
     }
     assert (below / "a/changed").read_text() == "before"
-    assert place(whole, "/c/kept") == whole / "a/kept"
+    assert host_path(whole, "/c/kept") == whole / "a/kept"
 
 
 def test_a_large_layer_is_unpacked_once_for_all_that_lie_on_it(
@@ -156,6 +156,6 @@ def test_a_large_layer_is_unpacked_once_for_all_that_lie_on_it(
 def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
     (tmp_path / "up").symlink_to("../../../etc")
     (tmp_path / "round").symlink_to("round")
-    assert place(tmp_path, "up/passwd") == tmp_path / "etc/passwd"
+    assert host_path(tmp_path, "up/passwd") == tmp_path / "etc/passwd"
     with pytest.raises(ImageError, match="too many links"):
-        place(tmp_path, "round")
+        host_path(tmp_path, "round")

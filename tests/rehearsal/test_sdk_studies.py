@@ -111,7 +111,7 @@ def tuning(image: str) -> Iterator[Any]:
 
 
 def has_begun(study: Study, number: int) -> bool:
-    return len(study.each()) == number and bool(study[number].goals and study[number].run_id)
+    return len(study.all_trials()) == number and bool(study[number].goals and study[number].run_id)
 
 
 def test_a_tuning_job_of_the_sdk_is_a_study(
@@ -127,9 +127,9 @@ def test_a_tuning_job_of_the_sdk_is_a_study(
             distrain_nb.attach(f"{job.resource_name}0")
         assert len(distrain_nb.studies()) == 1
         assert [parameter.name for parameter in study.spec.parameters] == ["lr", "units"]
-        assert (study.spec.goals[0].direction, study.wanted) == ("max", 3)
+        assert (study.spec.goals[0].direction, study.requested_trials) == ("max", 3)
         assert eventually(lambda: has_begun(study, 2), 300), study.status
-        first, second = study.each()
+        first, second = study.all_trials()
         assert str(first.state) == "succeeded"
         assert first.params["units"] in (64, 128, 512)
         assert first.goals["accuracy"] == pytest.approx(first.params["lr"])
@@ -143,6 +143,9 @@ def test_a_tuning_job_of_the_sdk_is_a_study(
         study.cancel()
         assert eventually(lambda: study.state.final, 300), study.status
         assert study.state is State.CANCELLED
-        assert [trial.run.state for trial in study.each()] == [State.SUCCEEDED, State.CANCELLED]
+        assert [trial.run.state for trial in study.all_trials()] == [
+            State.SUCCEEDED,
+            State.CANCELLED,
+        ]
         assert job.state.name == "JOB_STATE_CANCELLED"
         assert "submitting" not in [step.label for step in summary_of(study).steps]

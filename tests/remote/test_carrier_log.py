@@ -84,7 +84,7 @@ def test_trouble_has_its_traceback_once(
 def test_secrets_are_not_in_it(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options.keep({"PASSWORD": "open sesame", "ONE": "1"}, run)
+    options.store_variables({"PASSWORD": "open sesame", "ONE": "1"}, run)
 
     def refuse(service: FolderService, request: Any) -> str:
         raise DistrainError(f"'open sesame' is no value of PASSWORD\nnor is {TOKEN} of TOKEN")

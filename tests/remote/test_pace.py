@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.carried import HEARD_WITHIN_S, Carried
-from distrain_nb.backends.remote.carrier import phase_of, waiting
+from distrain_nb.backends.remote.carried import HEARD_WITHIN_S, CarriedRun
+from distrain_nb.backends.remote.carrier import phase_of, waiting_reason
 from distrain_nb.backends.remote.service import LogEntry, Observed, Pace
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.worker.files.status import State, Status, request_cancel
@@ -104,7 +104,7 @@ def test_a_cancel_is_heard_between_two_looks(
 
 
 def test_a_request_from_before_a_rest_ends_it_at_once(run: Path) -> None:
-    carried = Carried(run)
+    carried = CarriedRun(run)
     before = carried.last_request()
     request_cancel(run)
     assert carried.rest(FOREVER, before)
@@ -134,5 +134,5 @@ def test_an_attempt_and_a_start_in_words() -> None:
     )
     assert phase_of(Observed(State.RUNNING), State.RUNNING) == "running"
     late = Observed(State.QUEUED, expected=time.time() + 3 * 24 * 3600)
-    assert " on " in waiting(late)
-    assert waiting(Observed(State.QUEUED, expected=time.time() - 5)) == ""
+    assert " on " in waiting_reason(late)
+    assert waiting_reason(Observed(State.QUEUED, expected=time.time() - 5)) == ""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.attempts import Standstill, has_saved_ahead, last_reports, saving
+from distrain_nb.backends.remote.attempts import (
+    HangNotes,
+    has_saved_ahead,
+    last_reports,
+    saving_note,
+)
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
 LOG = """\
@@ -56,18 +61,18 @@ def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
     log = tmp_path / "log.tsv"
     log.write_text(f"1\t2\te\t{stuck.format(0)}\n2\t3\te\t{stuck.format(1)}\n")
     both = "rank 0 waits for a lock (silent for 44 s); rank 1 waits for a lock (silent for 44 s)"
-    standstill = Standstill(tmp_path)
+    standstill = HangNotes(tmp_path)
     assert standstill.note() == standstill.note() == f"it stands still: {both}"
     with log.open("a") as file:
         file.write(
             "3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n4\t2\te\t[serv"
         )
     still = f"it stands still: {both.partition('; ')[2]}"
-    assert standstill.note() == Standstill(tmp_path).note() == still
+    assert standstill.note() == HangNotes(tmp_path).note() == still
     with log.open("a") as file:
         file.write("ice] distrain: the run stands still: rank 0 sleeps\n" + "5\t2\to\t-\n" * 60_000)
     assert standstill.note() == f"{still}; rank 0 sleeps"
-    assert Standstill(tmp_path).note() == ""  # it reads the last lines of a long log
+    assert HangNotes(tmp_path).note() == ""  # it reads the last lines of a long log
 
 
 def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_path: Path) -> None:
@@ -76,11 +81,11 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
     why = "it was stopped near its time limit, 60 s ahead of --timeout 7200"
     (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{why}\n")
     assert first_report(tmp_path) == why
-    assert saving(tmp_path, LABELS) == "stopped: rank 1 did not finish saving"
+    assert saving_note(tmp_path, LABELS) == "stopped: rank 1 did not finish saving"
     (tmp_path / "log.tsv").write_text(asked[0] + done)
-    assert saving(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
+    assert saving_note(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
-    assert saving(tmp_path, LABELS) == ""
+    assert saving_note(tmp_path, LABELS) == ""
 
 
 def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path) -> None:
@@ -97,4 +102,4 @@ def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path
 
 
 def test_a_study_has_no_log(tmp_path: Path) -> None:
-    assert Standstill(tmp_path).note() == saving(tmp_path, ()) == ""
+    assert HangNotes(tmp_path).note() == saving_note(tmp_path, ()) == ""

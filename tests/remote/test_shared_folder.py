@@ -53,7 +53,7 @@ class Started(SharedFolderService[SharedSpec]):
     find = create
 
     def observe(self, job: str) -> Observed:
-        return self.left() or Observed(State.RUNNING)
+        return self.outcome() or Observed(State.RUNNING)
 
     def cancel(self, job: str) -> None: ...
 
@@ -126,13 +126,13 @@ def test_replicas_find_each_other_and_their_lines_have_times(staged: Make) -> No
     }  # fmt: skip
     assert service.observe("job").state is State.SUCCEEDED
     (shared.replica_folder(service.folder, 1) / shared.DELIVERED).unlink()
-    assert service.left() is None, "its results are still being copied"
+    assert service.outcome() is None, "its results are still being copied"
 
 
 def test_a_failure_is_said_once_with_its_cause(staged: Make) -> None:
     code = "import os\nif os.environ['RANK'] == '3': raise ValueError('no')"
     service = staged(code)
-    assert service.left() is None
+    assert service.outcome() is None
     assert 1 in service.run(2)
     entries, cursor = service.log("job", {}, last=True)
     said = lines(entries)["workers 0 e"]

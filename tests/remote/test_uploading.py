@@ -16,7 +16,7 @@ import pytest
 from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
-from distrain_nb.backends.remote.uploading import DataBucket, bring
+from distrain_nb.backends.remote.uploading import DataBucket, upload_all
 from distrain_nb.backends.uploads import Upload, upload_of
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import client
@@ -106,24 +106,24 @@ def upload(home: Path, tmp_path: Path) -> Upload:
 
 def test_the_same_content_is_uploaded_once(store: Bucket, upload: Upload) -> None:
     told: list[Progress] = []
-    bring(upload, store, told.append)
+    upload_all(upload, store, told.append)
     below = f"distrain/data/{upload.digest}/"
     assert len(store.uploaded) == FILES
     assert store.sizes(below)[f"{below}class 2/2.txt"] == 2
     assert told[-1].phase == f"uploading {upload.source}"
     assert told[-1].total == upload.size
-    bring(upload, store, told.append)
+    upload_all(upload, store, told.append)
     assert len(store.uploaded) == FILES
 
 
 def test_what_was_uploaded_before_an_interruption_stays(store: Bucket, upload: Upload) -> None:
     store.limit = 10
     with pytest.raises(Interrupted):
-        bring(upload, store, lambda _: None)
+        upload_all(upload, store, lambda _: None)
     before = set(store.uploaded)
     assert 10 <= len(before) < FILES
     store.limit = 2 * FILES
-    bring(upload, store, lambda _: None)
+    upload_all(upload, store, lambda _: None)
     assert len(store.uploaded) == len(set(store.uploaded)) == FILES
 
 
@@ -133,14 +133,14 @@ def test_what_has_changed_since_is_not_taken_for_what_was_planned(
     path = Path(upload.source, "class 1", "1.txt")
     path.write_text("y")
     with pytest.raises(DistrainError, match="images has changed since the run was submitted"):
-        bring(upload, store, lambda _: None)
+        upload_all(upload, store, lambda _: None)
     assert store.uploaded == []
 
 
 def test_what_changes_meanwhile_is_taken_away_again(store: Bucket, upload: Upload) -> None:
     store.changing = "7.txt"
     with pytest.raises(DistrainError, match="submit it again"):
-        bring(upload, store, lambda _: None)
+        upload_all(upload, store, lambda _: None)
     below = f"distrain/data/{upload.digest}/"
     assert f"{below}class 1/7.txt" in store.uploaded
     assert f"{below}class 1/7.txt" not in store.sizes(below)

@@ -12,7 +12,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import backend, options
-from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run
@@ -69,7 +69,7 @@ def test_a_value_is_in_one_file_of_its_owner_alone_until_the_job_is_there(
     object.__setattr__(service, "_jobs", _Jobs(sent))
     service.create(json.loads(json.dumps(spec["request"])))
     assert str(sent).count(VALUE) == 1
-    options.forget(folder)
+    options.delete_variables(folder)
     assert not holding(tmp_path, VALUE)
 
 
@@ -86,13 +86,13 @@ class _Jobs:
 
 def test_a_run_that_ends_before_its_job_is_there_leaves_no_value(tmp_path: Path) -> None:
     folder = submitted("sagemaker", f"MINE={VALUE}").folder
-    Carried(folder).end(State.FAILED, "no image")
+    CarriedRun(folder).end(State.FAILED, "no image")
     assert not holding(tmp_path, VALUE)
 
 
 def test_values_that_are_gone_are_missed() -> None:
     with pytest.raises(DistrainError, match=r"values of --env are gone \(MINE\)"):
-        options.filled({"MINE": "***", "LR": "1"}, {})
+        options.restored_variables({"MINE": "***", "LR": "1"}, {})
 
 
 def test_a_wrong_variable_is_named_without_its_value() -> None:

@@ -105,7 +105,7 @@ def test_a_changed_line_of_the_cell_is_among_what_differs(store: Store) -> None:
     page = view.still()
     assert '<span class="dn-added">+lr = 0.2</span>' in page
     assert "<img" not in page
-    told = table.side_by_side(store, {"runs": f"{slow.id},{fast.id}"})
+    told = table.compared_runs(store, {"runs": f"{slow.id},{fast.id}"})
     assert told["diff"] == compared.diff
     assert next(row for row in rows(compared) if row.name == "package numpy").texts == (
         "1.26",

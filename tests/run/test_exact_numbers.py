@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.study.endings import TrialMetrics, end_of
+from distrain_nb.study.endings import TrialMetrics, trial_end
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State, Status
@@ -56,7 +56,7 @@ def test_a_trial_whose_goal_is_large_succeeds_and_close_ones_are_apart(tmp_path:
         metrics = TrialMetrics(folder)
         metrics.read()
         trial = replace(stored_trial(number, 0.0), state=TrialState.RUNNING, goals={})
-        ending = end_of(trial, Status(State.SUCCEEDED), metrics, study.spec)
+        ending = trial_end(trial, Status(State.SUCCEEDED), metrics, study.spec)
         assert ending.state is TrialState.SUCCEEDED
         replace(trial, state=ending.state, goals=dict(ending.goals)).write(study.folder)
         goals.append(ending.goals["val/loss"])

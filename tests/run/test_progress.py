@@ -15,7 +15,7 @@ from distrain_nb.run.summary import _cost
 from distrain_nb.worker.files.log import LineSplitter
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics import progress
-from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, seen_in
+from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, read_progress
 from distrain_nb.worker.metrics.progress import MOST_SAMPLES, KeptProgress, ProgressTracker, read
 from distrain_nb.worker.supervisor.receiver import reading_of
 
@@ -190,7 +190,7 @@ def test_what_printed_lines_say(lines: list[str], reading: tuple[float, float, s
      "acc 45%", "step 3", "downloading 3/7 files"],
 )  # fmt: skip
 def test_other_lines_say_nothing(text: str) -> None:
-    seen = seen_in(text)
+    seen = read_progress(text)
     assert seen is None or (seen.bar is None and seen.epoch is None)
 
 

@@ -105,7 +105,7 @@ def test_each_rank_is_a_chart_of_its_kinds(tmp_path: Path) -> None:
     areas = drawn.count('Z" fill="#')
     lines = {key: metrics.line(key) for key in metrics.keys}
     assert areas == len(lines) == 5
-    shape = figure.shape(metrics, lines)
+    shape = figure.chart_data(metrics, lines)
     assert {trace["stackgroup"] for trace in shape["traces"]} == {"y", "y2"}  # type: ignore[attr-defined]
     finer = curves(Scalars(folder), {"tag": "ms a step, rank 0"})["lines"]
     assert [line["run"] for line in finer] == ["data", "compute", "tokenize"]

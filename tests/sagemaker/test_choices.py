@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import submit
-from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.processes import processes_of
 from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.errors import OptionError
@@ -17,7 +17,7 @@ from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.jobs import Instances, observed
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
-from distrain_nb.places.sagemaker.stand_in.checks import allocated, check_choices
+from distrain_nb.places.sagemaker.stand_in.checks import check_choices, with_available_instances
 from distrain_nb.places.sagemaker.tuning_request import plan_study
 from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
 from distrain_nb.rehearsal.faults import ApiError, Faults, JobFailed
@@ -167,14 +167,14 @@ def test_processes_are_those_of_what_was_taken_and_it_is_said_once() -> None:
 
 def test_a_run_has_the_processes_of_what_was_taken_unless_one_has_spoken(tmp_path: Path) -> None:
     Status(State.STARTING).write(tmp_path)
-    run = Carried(tmp_path)
+    run = CarriedRun(tmp_path)
     one, two, four = (tuple(processes_of(laid(str(n)), 1)) for n in (1, 2, 4))
     run.take(one)
     run.rename(())
     assert Status.read(tmp_path).processes == one
     run.rename(two)
     assert Status.read(tmp_path).processes == two
-    assert Carried(tmp_path).journal.labels == ["rank 0", "rank 1"]
+    assert CarriedRun(tmp_path).journal.labels == ["rank 0", "rank 1"]
     run.keep(replace(run.journal, log_size=1))
     run.rename(four)
     assert Status.read(tmp_path).processes == two
@@ -200,14 +200,14 @@ ASKED: dict[str, Any] = {
 def test_the_first_with_capacity_is_allocated() -> None:
     request = {"ResourceConfig": {**ASKED, "VolumeSizeInGB": 30}}
     second = {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 30}
-    assert allocated(request)["ResourceConfig"]["InstanceType"] == "ml.p4d.24xlarge"
-    assert allocated(request, ["ml.p4d.24xlarge"])["ResourceConfig"] == second
+    assert with_available_instances(request)["ResourceConfig"]["InstanceType"] == "ml.p4d.24xlarge"
+    assert with_available_instances(request, ["ml.p4d.24xlarge"])["ResourceConfig"] == second
     with pytest.raises(JobFailed, match="CapacityError"):
-        allocated(request, ["ml.p4d.24xlarge", "ml.m5.large"])
+        with_available_instances(request, ["ml.p4d.24xlarge", "ml.m5.large"])
     one = {"ResourceConfig": second}
-    assert allocated(one, ["ml.p4d.24xlarge"]) is one
+    assert with_available_instances(one, ["ml.p4d.24xlarge"]) is one
     with pytest.raises(JobFailed, match="CapacityError"):
-        allocated(one, ["ml.m5.large"])
+        with_available_instances(one, ["ml.m5.large"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.remote.delivery import Laid
+from distrain_nb.backends.remote.delivery import ProgramFolder
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.containers import equipment_of, python_of
 from distrain_nb.places.sagemaker.delivery import needed, write_archive
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.slow
 def unpacked(tmp_path: Path, source: str) -> Path:
     program(source).write(tmp_path / "program")
     file = io.BytesIO()
-    write_archive(Laid(tmp_path / "program", ("torch==2.13.0", "numpy==2.3.1")), "pytorch", file)
+    write_archive(
+        ProgramFolder(tmp_path / "program", ("torch==2.13.0", "numpy==2.3.1")), "pytorch", file
+    )
     file.seek(0)
     with tarfile.open(fileobj=file, mode="r:gz") as archive:
         archive.extractall(tmp_path / "code", filter="data")
@@ -43,14 +45,14 @@ def test_the_archive_has_what_a_rank_needs(tmp_path: Path) -> None:
 
 
 def test_what_the_container_has_is_left_as_it_is() -> None:
-    program = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1"))
+    program = ProgramFolder(Path(), ("torch==2.13.0", "numpy==2.3.1"))
     assert list(needed(program, "pytorch")) == ["numpy"]
     assert list(needed(program, None)) == ["torch", "numpy"]
 
 
 def test_what_was_asked_for_is_installed_as_it_was_asked_for() -> None:
     asked = ("numpy==1.26.4", 'typing-extensions==4.9; python_version=="3.8"', "torch[opt]==2.6.0")
-    laid = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1", "PyYAML==6.0.3"), asked)
+    laid = ProgramFolder(Path(), ("torch==2.13.0", "numpy==2.3.1", "PyYAML==6.0.3"), asked)
     assert list(needed(laid, "pytorch")) == ["PyYAML", *asked]
 
 

@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from distrain_nb.api import prepare
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -52,7 +52,7 @@ TWO_GROUPS = Layout.of(
 def test_a_primary_on_another_instance_is_a_group_of_its_own() -> None:
     plan = planned(TWO_GROUPS, code="import torch\n")
     assert not errors(plan.findings)
-    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = fill_placeholders(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     assert not report(request)
     assert request["ResourceConfig"] == {
         "InstanceGroups": [
@@ -75,7 +75,9 @@ def test_the_api_takes_it(layout: Layout, options: dict[str, Any]) -> None:
     plan = planned(layout, name="My run", results=("loss",), experiment="trials", options=options)
     allowed = {"sagemaker.keep-alive-spot"} if layout.spot and options else set()
     assert {f.code for f in errors(plan.findings)} == allowed
-    assert not report(substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"}))
+    assert not report(
+        fill_placeholders(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    )
 
 
 def test_every_option_is_where_the_api_has_it() -> None:
@@ -220,7 +222,7 @@ SENT_BY_SDK = {
 def test_the_sdk_sends_the_same(name: str) -> None:
     layout, options = SENT_BY_SDK[name]
     plan = planned(layout, code="x = 1\n", data=("train=s3://my-bucket/train",), options=options)
-    theirs, ours = SDK[name], substituted(plan.request, {RUN: "run"})
+    theirs, ours = SDK[name], fill_placeholders(plan.request, {RUN: "run"})
     assert ours["HyperParameters"] == theirs["HyperParameters"]
     same = [key for key in theirs if key not in ("AlgorithmSpecification", "ProfilerConfig")]
     for key in (*same, "AlgorithmSpecification"):  # ours says more: our tag, our variables
@@ -310,8 +312,8 @@ def test_a_shell_sends_the_same(tmp_path: Path) -> None:
     assert got == ["sagemaker", "create-training-job", "--region", "us-west-2", "--cli-input-json"]
     sent = json.loads(body)
     values = {RUN: sent["TrainingJobName"], ACCOUNT: "123456789012"}
-    image = substituted(f"{plan.settings.repository}:{RUN}", values)
-    assert sent == substituted(plan.request, {**values, IMAGE: image})
+    image = fill_placeholders(f"{plan.settings.repository}:{RUN}", values)
+    assert sent == fill_placeholders(plan.request, {**values, IMAGE: image})
     assert sent["RoleArn"] == ROLE
     assert sent["TrainingJobName"].startswith("my-run-")
 

@@ -80,16 +80,16 @@ def test_a_trial_is_stopped_then_the_study_by_the_service_s_word(
     bubblewrap: None, base: str
 ) -> None:
     found = tuned(ENDLESS, base, tune="x=1|2|3", goal="min:loss", trials=3, search="random,seed=2")
-    assert eventually(lambda: [t for t in found.each() if t.run_id and t.goals], within=120)
+    assert eventually(lambda: [t for t in found.all_trials() if t.run_id and t.goals], within=120)
     found.stop(1)
-    assert eventually(lambda: found[1].state.final and len(found.each()) == 2, within=120)
+    assert eventually(lambda: found[1].state.final and len(found.all_trials()) == 2, within=120)
     assert str(found[1].state) == "stopped"
     assert eventually(lambda: found[2].goals, within=120)
     found.cancel()
     assert eventually(lambda: found.state.final, within=120)
     assert found.state is State.CANCELLED
-    assert all(trial.run.state is State.CANCELLED for trial in found.each())
-    assert [str(trial.state) for trial in found.each()] == ["stopped"] * 2
+    assert all(trial.run.state is State.CANCELLED for trial in found.all_trials())
+    assert [str(trial.state) for trial in found.all_trials()] == ["stopped"] * 2
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -100,13 +100,13 @@ def test_a_process_that_is_killed_while_it_submits_leaves_one_tuning_job(
     found = tuned(BOWL, base, **TUNED, trials=2, parallel=2, name=f"killed {when}")
     with rehearsal.sagemaker(buckets=["my-bucket"]) as endpoints:
         assert carried(found.folder, endpoints, killed=when) == -signal.SIGKILL
-        assert not found.each()
+        assert not found.all_trials()
         assert carried(found.folder, endpoints) == 0
         jobs = client("sagemaker", "us-west-2", endpoints)
         names = jobs.list_hyper_parameter_tuning_jobs()["HyperParameterTuningJobSummaries"]
     assert len(names) == 1
     assert found.trials["state"].tolist() == ["succeeded"] * 2
-    assert sorted(trial.run.state for trial in found.each()) == [State.SUCCEEDED] * 2
+    assert sorted(trial.run.state for trial in found.all_trials()) == [State.SUCCEEDED] * 2
 
 
 def carried(folder: Path, endpoints: Any, killed: str = "") -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.backends.remote.delivery import Laid
+from distrain_nb.backends.remote.delivery import ProgramFolder
 from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.replica import contracts
@@ -137,7 +137,7 @@ def start(
     if "model_dir" in sent:  # TensorFlow's container asks S3 where a bucket is
         sent["model_dir"] = json.dumps("/opt/ml/model")
     hosts.job(plan.job.program, names, sent, {"training": {"TrainingInputMode": "File"}})
-    program = Laid(hosts.folder / "program", plan.job.program.requirements)
+    program = ProgramFolder(hosts.folder / "program", plan.job.program.requirements)
     archive = hosts.folder / "sourcedir.tar.gz"
     with archive.open("wb") as file:
         write_archive(program, "tensorflow" if "model_dir" in sent else "pytorch", file)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import api, log_metrics, study
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.places.sagemaker.stand_in.protocol import check
@@ -42,7 +42,7 @@ def study_of(given: dict[str, Any], layout: Any = None, **more: Any) -> SageMake
 @pytest.mark.parametrize("name", SEARCHES)
 def test_boto3_and_the_stand_in_take_it(name: str) -> None:
     plan = study_of(SEARCHES[name])
-    request: Any = substituted(plan.request, LIKELY)
+    request: Any = fill_placeholders(plan.request, LIKELY)
     assert not plan.findings
     assert not report(request, OPERATION) and not refused(request, OPERATION)
     check(OPERATION, request)
@@ -54,11 +54,11 @@ def test_boto3_and_the_stand_in_take_it(name: str) -> None:
 def test_all_that_a_job_can_have_is_in_the_definition_of_its_trials() -> None:
     given = {**EVERYTHING, "web_access": False, "check_machines": False}
     plan = study_of(STUDY, laid(spot=True, timeout="1h"), experiment="trial", options=given)
-    request: Any = substituted(plan.request, LIKELY)
+    request: Any = fill_placeholders(plan.request, LIKELY)
     assert not report(request, OPERATION)
     definition, job = (
         request["TrainingJobDefinition"],
-        substituted(plan.trial.stored_request(), LIKELY),
+        fill_placeholders(plan.trial.stored_request(), LIKELY),
     )
     assert definition["StaticHyperParameters"] == job["HyperParameters"]
     same = definition.keys() & job.keys() - {"OutputDataConfig", "Environment", "CheckpointConfig"}
@@ -132,12 +132,12 @@ def test_what_is_wrong_with_a_trial_s_job_is_said_once() -> None:
 def test_the_hyperband_of_a_job_with_epochs_needs_no_more() -> None:
     plan = study_of({**STUDY, "stop": "hyperband"}, options={"hyperparameter": ("epochs=9",)})
     assert not plan.findings
-    refuse_tuning(substituted(plan.request, LIKELY))
+    refuse_tuning(fill_placeholders(plan.request, LIKELY))
 
 
 def test_a_warm_start_and_autotune() -> None:
     given = {"warm_start": ("one", "two"), "autotune": True}
-    request: Any = substituted(study_of(STUDY, options=given).request, LIKELY)
+    request: Any = fill_placeholders(study_of(STUDY, options=given).request, LIKELY)
     check(OPERATION, request)
     refuse_tuning(request)
     assert request["Autotune"] == {"Mode": "Enabled"}

@@ -16,7 +16,7 @@ from botocore.loaders import Loader
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -59,7 +59,7 @@ def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], scrip
     except OptionError:
         event("refused at once")
         return
-    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = fill_placeholders(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     found = [f.message for f in errors(plan.findings) if f.code == "sagemaker.limit"]
     event("found" if found else "sent")
     assert {message.rpartition("(")[2].rstrip(")") for message in found} == refused(request)
@@ -117,7 +117,7 @@ def old_boto3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.mark.usefixtures("old_boto3")
 def test_what_boto3_is_too_old_to_send_is_an_error_before_anything_is_built() -> None:
     plan = planned(options={"reservation": PLAN})
-    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = fill_placeholders(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     sagemaker = boto3.Session().client(
         "sagemaker", "us-west-2", aws_access_key_id="nobody", aws_secret_access_key="none"
     )

@@ -22,7 +22,7 @@ from distrain_nb.errors import CheckFailed
 from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.secrets import refuse_secret_texts, refuse_secrets
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.named import kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 
@@ -244,7 +244,7 @@ def test_a_row_of_backslashes_takes_time_by_its_length() -> None:
 
     def seconds(length: int) -> float:
         begin = time.thread_time()
-        assert not [*unprefixed(b"\\" * length + b'"auth machine', ".json")]
+        assert not [*secrets_by_context(b"\\" * length + b'"auth machine', ".json")]
         return time.thread_time() - begin
 
     assert seconds(200_000) < 50 * min(seconds(20_000) for _ in range(3))
@@ -459,5 +459,5 @@ def test_installed_packages_raise_few_alarms() -> None:
 
 def alarm(path: Path) -> bool:
     data = path.read_bytes()[: 1 << 20]
-    by_content = (*prefixed(data), *unprefixed(data, path.suffix))
+    by_content = (*prefixed(data), *secrets_by_context(data, path.suffix))
     return bool(by_content or kind_of_file(path.name))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.named import is_secret_by_name
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def test_none_of_500_drawn_values_of_8_shapes_is_missed(syntax: str) -> None:
         for shape, draw in SHAPES.items()
         for _ in range(DRAWS)
     ]
-    missed = [(shape, text) for shape, text in texts if not [*unprefixed(text.encode(), ".py")]]
+    missed = [
+        (shape, text) for shape, text in texts if not [*secrets_by_context(text.encode(), ".py")]
+    ]
     assert not missed
 
 
@@ -100,7 +102,7 @@ MORE = {
 def test_an_ambiguous_name_in_a_text(name: str) -> None:
     drawn = random.Random(32)
     for shape in ("hexadecimal", "letters and digits", "base64", "a UUID"):
-        assert [*unprefixed(f'{name} = "{SHAPES[shape](drawn)}"'.encode(), ".py")], shape
+        assert [*secrets_by_context(f'{name} = "{SHAPES[shape](drawn)}"'.encode(), ".py")], shape
 
 
 @pytest.mark.parametrize("form", MORE)
@@ -108,7 +110,7 @@ def test_other_syntaxes(form: str) -> None:
     drawn = random.Random(32)
     for draw in SHAPES.values():
         text = MORE[form].replace("{{", "{").replace("}}", "}").replace("{}", draw(drawn))
-        assert [*unprefixed(text.encode(), ".py")], text
+        assert [*secrets_by_context(text.encode(), ".py")], text
 
 
 HARMLESS = """\
@@ -137,13 +139,13 @@ AWS::X::ApiKey": "b899a0d240b53d9d"
 
 @pytest.mark.parametrize("line", HARMLESS.splitlines())
 def test_words_beside_a_name_are_no_secrets(line: str) -> None:
-    assert not [*unprefixed(line.encode(), ".py")]
+    assert not [*secrets_by_context(line.encode(), ".py")]
 
 
 def test_the_notebooks_of_the_project_raise_no_alarm() -> None:
     notebooks = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
     assert notebooks
-    alarms = [path for path in notebooks if [*unprefixed(path.read_bytes(), ".ipynb")]]
+    alarms = [path for path in notebooks if [*secrets_by_context(path.read_bytes(), ".ipynb")]]
     assert not alarms
 
 
@@ -163,5 +165,5 @@ ROWS = (
 def test_a_row_of_names_takes_time_in_proportion(part: str) -> None:
     text = (part * 400_000)[:400_000].encode()
     begin = time.thread_time()
-    list(unprefixed(text, ".txt"))
+    list(secrets_by_context(text, ".txt"))
     assert time.thread_time() - begin < 8.0

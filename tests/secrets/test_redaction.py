@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from distrain_nb.secrets import redacted, redacted_options, variables_in, without_secret
+from distrain_nb.secrets import env_values, redacted, redacted_options, redacted_word
 
 VALUE = "correct-horse"
 TOKEN = "hf_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7"
@@ -49,7 +49,7 @@ def test_options_are_shown_without_values(options: str, shown: str) -> None:
     ],
 )
 def test_a_word_is_shown_without_its_secret(word: str, shown: str) -> None:
-    assert without_secret(word) == shown
+    assert redacted_word(word) == shown
 
 
 @pytest.mark.parametrize("part", ["a=1&", "a=", "token=", "password=secret://"])
@@ -68,7 +68,7 @@ def test_placeholders_are_no_values() -> None:
 
 def test_the_values_that_options_have() -> None:
     options = f"--env 'A={VALUE} b' --env=B=2 --env C=secret://c -- --epochs=3"
-    assert {f"{VALUE} b", "2"} <= {*variables_in(options)} <= {f"{VALUE} b", f"{VALUE} b'", "2"}
+    assert {f"{VALUE} b", "2"} <= {*env_values(options)} <= {f"{VALUE} b", f"{VALUE} b'", "2"}
 
 
 def test_values_are_taken_out_however_a_message_has_them() -> None:

@@ -202,7 +202,7 @@ def test_trials_are_jobs_and_pools_are_nodes(slurm: Cluster, work: Path) -> None
     assert sorted(str(mpi.logs()).splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
     study.wait()
     assert study.best.params == {"lr": 0.5} and len(study.trials) == 8
-    values = {trial.params["lr"]: trial.goals["loss"] for trial in study.each()}
+    values = {trial.params["lr"]: trial.goals["loss"] for trial in study.all_trials()}
     assert values == {lr: pytest.approx((lr - 0.5) ** 2) for lr in values} and len(values) == 8
     trials = [run for run in d.runs() if run.name.startswith("study-")]
     assert len({job_of(slurm, run) for run in trials}) == 8

@@ -17,7 +17,7 @@ from distrain_nb.errors import CheckFailed, DistrainError, RunFailed
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.backend import SlurmBackend
-from distrain_nb.places.slurm.commands import Away, Commands, Refused
+from distrain_nb.places.slurm.commands import Commands, ControllerUnreachable, Refused
 from distrain_nb.places.slurm.controller import controller
 from distrain_nb.places.slurm.rest import Rest
 from distrain_nb.ui.form import Form
@@ -153,7 +153,7 @@ def test_tokens(
     with pytest.raises(Refused, match=r"8\.8\.8\.8 has a public address"):
         Rest("http://8.8.8.8:6820").jobs()
     (port,) = free_ports(1)
-    with pytest.raises(Away, match=r"doesn't answer: .*refused"):
+    with pytest.raises(ControllerUnreachable, match=r"doesn't answer: .*refused"):
         controller(f"http://127.0.0.1:{port}", "").jobs()
     controller(address, "").cancel("999999")  # as `scancel` does of a job that has ended
 
@@ -161,6 +161,6 @@ def test_tokens(
 def _away(server: Rest) -> bool:
     try:
         server.jobs()
-    except Away as error:
+    except ControllerUnreachable as error:
         return "renew it in" in str(error)
     return False

@@ -18,7 +18,7 @@ import distrain_nb as d
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import CheckFailed
-from distrain_nb.places.slurm.commands import Untrusted
+from distrain_nb.places.slurm.commands import UnverifiedServer
 from distrain_nb.places.slurm.rest import Rest
 from tests.slurm.cluster import Cluster
 from tests.slurm.test_rest import address, rest  # noqa: F401
@@ -113,5 +113,5 @@ def test_a_job_by_https_behind_a_proxy(
         monkeypatch.delenv("https_proxy")
         assert Rest(url).jobs()
     end.tls = authority.context("127.0.0.9")
-    with relaying(end) as secure, pytest.raises(Untrusted, match="it is for another host"):
+    with relaying(end) as secure, pytest.raises(UnverifiedServer, match="it is for another host"):
         Rest(f"https://{secure}").jobs()

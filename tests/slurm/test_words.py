@@ -14,7 +14,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
 from distrain_nb.places.slurm import commands, queue, service, sinfo
 from distrain_nb.places.slurm.backend import SlurmBackend
-from distrain_nb.places.slurm.commands import environment, in_its_words, refusal
+from distrain_nb.places.slurm.commands import environment, error_text, refusal
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.ui.form import Form
@@ -82,23 +82,26 @@ def test_jobs_of_a_queue() -> None:
     assert [(row.job, row.state, row.name) for row in rows] == [
         ("12", "PENDING", "a|b"), ("13", "RUNNING", "c"), ("14", "PENDING", "d"),
     ]  # fmt: skip
-    assert rows[0].start == commands.moment("2026-11-26T14:10:00") > 0 == rows[1].start
+    assert rows[0].start == commands.epoch_seconds("2026-11-26T14:10:00") > 0 == rows[1].start
     known = queue.JobList(1.0, rows)
     assert known.row("13", "c") == rows[1] and known.row("13", "of another life") is None
     assert (known.named("a|b"), known.named("x")) == ("12", "")
     waiting = "7|main\n8|short\n12|main\n9_[1-4]|main\n14|main\n"
-    assert queue.ahead(waiting, {"12", "14", "15"}) == {"12": 1, "14": 3}
+    assert queue.jobs_before(waiting, {"12", "14", "15"}) == {"12": 1, "14": 3}
 
 
 def test_reasons_and_causes() -> None:
-    assert service.in_words("Resources") == "waiting for nodes" and service.in_words("None") == ""
-    assert service.in_words("QOSMaxJobsPerUserLimit") == (
+    assert (
+        service.reason_text("Resources") == "waiting for nodes"
+        and service.reason_text("None") == ""
+    )
+    assert service.reason_text("QOSMaxJobsPerUserLimit") == (
         "a limit of the QOS is reached (QOSMaxJobsPerUserLimit)"
     )
-    assert service.in_words("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith(
+    assert service.reason_text("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith(
         "nodes that it"
     )
-    assert service.in_words("Something_new") == "Something new"
+    assert service.reason_text("Something_new") == "Something new"
     line = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 %s***"
     assert service.cause_in(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
     assert service.cause_in(line % "DUE TO PREEMPTION ") == "PREEMPTED"
@@ -118,7 +121,7 @@ def test_a_step_that_srun_ends_as_a_task_has_failed_was_not_cancelled() -> None:
 
 
 def test_refusals_name_the_option() -> None:
-    words = in_its_words(
+    words = error_text(
         "sbatch: error: invalid partition specified: nope\n"
         "sbatch: error: Batch job submission failed: Invalid partition name specified\n"
     )
@@ -191,7 +194,7 @@ def test_limits_of_the_cluster(
 
 
 def test_the_form_shows_the_limits_and_repairs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinfo, "printed", lambda *_: (SINFO, SCONTROL))
+    monkeypatch.setattr(sinfo, "cluster_report", lambda *_: (SINFO, SCONTROL))
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     built = Form("%%distrain --on slurm --workers 3*gpu:2 --partition short --timeout 1h")
     assert [finding.where for finding in built.findings] == ["timeout", "workers"]
@@ -237,7 +240,7 @@ def test_data_are_read_by_their_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
     """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
     and the controller doesn't know any more, the end hasn't come there yet."""
-    assert service.accounted(printed) == state
+    assert service.accounting_state(printed) == state
 
 
 def srun_of(line: str, **options: object) -> list[str]:

@@ -98,7 +98,7 @@ def report_curve(
 
 def stored_curves(study: Study, steps: int) -> None:
     """Have the runs of a study's trials report curves that end at the trials' values."""
-    for trial in study.each():
+    for trial in study.all_trials():
         run, chance = study.folder.parents[1] / RUNS_FOLDER / str(trial.run_id), random.Random(1)
         end = trial.goals.get("val/loss", 0.6)
         count = steps if trial.state is TrialState.SUCCEEDED else steps * 2 // 5

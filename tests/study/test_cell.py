@@ -22,18 +22,18 @@ time.sleep(600)
 
 def test_an_interrupt_stops_the_study_and_its_trials(nb: Kernel) -> None:
     sent = nb.send(CELL, on_a_page=True)
-    assert eventually(lambda: [t.steps for s in study.studies() for t in s.each()] == [1, 1])
+    assert eventually(lambda: [t.steps for s in study.studies() for t in s.all_trials()] == [1, 1])
     nb.interrupt()
     left = nb.outcome(sent)
     found = study.find_study("interrupted")
     assert left.error == "RunCancelled: study 1 (interrupted) was stopped"
     assert found.state is State.CANCELLED
-    assert [str(trial.state) for trial in found.each()] == ["stopped", "stopped"]
-    assert all(trial.run.state is State.CANCELLED for trial in found.each())
+    assert [str(trial.state) for trial in found.all_trials()] == ["stopped", "stopped"]
+    assert all(trial.run.state is State.CANCELLED for trial in found.all_trials())
     first, *_, last = (shown["text/html"] for shown in left.displays if "text/html" in shown)
     assert "starting, 0 of 9 trials" in first
     assert "cancelled, 2 of 9 trials; best loss" in last and last.count("<tr ") == 2
     table = nb.run("%distrain compare interrupted").displays[-1]["text/plain"]
     assert "interrupted-1 #1" in table and "interrupted-2 #2" in table
-    values = [str(trial.params["x"]) for trial in found.each()]
+    values = [str(trial.params["x"]) for trial in found.all_trials()]
     assert next(line for line in table.split("\n") if "--param x" in line).split()[2:] == values

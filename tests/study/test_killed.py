@@ -133,12 +133,12 @@ def check(found: Study, journal: Path) -> None:
     """It has its one trial, which has run once, to its end."""
     assert found.state is State.SUCCEEDED, found.status.error
     assert found.trials["state"].tolist() == ["succeeded"]
-    values = [trial.params["x"] for trial in found.each()]
+    values = [trial.params["x"] for trial in found.all_trials()]
     assert [float(line) for line in journal.read_text().split()] == values
-    assert [trial.goals["loss"] for trial in found.each()] == values
-    assert [trial.run.state for trial in found.each()] == [State.SUCCEEDED]
+    assert [trial.goals["loss"] for trial in found.all_trials()] == values
+    assert [trial.run.state for trial in found.all_trials()] == [State.SUCCEEDED]
     mine = [r for r in Store().all() if r.handle.get("study") == found.file.key]
-    assert sorted(record.id for record in mine) == [trial.run_id for trial in found.each()]
+    assert sorted(record.id for record in mine) == [trial.run_id for trial in found.all_trials()]
 
 
 def test_who_asks_for_a_study_whose_process_was_killed_starts_another(home: Path) -> None:
@@ -146,7 +146,7 @@ def test_who_asks_for_a_study_whose_process_was_killed_starts_another(home: Path
     found = study.tune(
         cell, tune="x=1..10", goal="min:loss", trials=3, param=f"journal={str(home / 'j')!r}"
     )
-    assert eventually(lambda: found.each())
+    assert eventually(lambda: found.all_trials())
     first = process_of(found)
     first.kill()
     assert found.wait(240).trials["state"].tolist() == ["succeeded"] * 3
@@ -175,14 +175,14 @@ def test_a_study_ends_with_the_kernel_that_waits_for_it_and_outlives_any_other(
 ) -> None:
     command = [sys.executable, "-c", STARTS, "wait" if waits else "go on"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as kernel:
-        assert eventually(lambda: any(t.run_id for s in study.studies() for t in s.each()))
+        assert eventually(lambda: any(t.run_id for s in study.studies() for t in s.all_trials()))
         kernel.kill()
     found = study.find_study()
     assert eventually(lambda: found.state.final)
     if waits:
         assert found.state is State.CANCELLED
         assert found.status.error == "the kernel that waited for it has ended"
-        assert all(trial.state.final and trial.run.state.final for trial in found.each())
+        assert all(trial.state.final and trial.run.state.final for trial in found.all_trials())
     else:
         assert found.trials["state"].tolist() == ["succeeded"] * 3
 
@@ -195,7 +195,9 @@ def test_a_trial_whose_supervisor_was_killed_is_tried_again_with_the_same_values
     found = study.tune(
         cell, tune="x=1..10", goal="min:loss", trials=1, param=f"journal={str(journal)!r}"
     )
-    assert eventually(lambda: found.each() and found[1].run_id and found[1].run.status.processes)
+    assert eventually(
+        lambda: found.all_trials() and found[1].run_id and found[1].run.status.processes
+    )
     first = found[1]
     owner = first.run.status.supervisor
     assert owner is not None
@@ -203,4 +205,4 @@ def test_a_trial_whose_supervisor_was_killed_is_tried_again_with_the_same_values
     psutil.Process(owner.pid).kill()
     again = found.wait(240)[1]
     assert again.params == first.params and again.run_id != first.run_id
-    assert str(again.state) == "succeeded" and len(found.each()) == 1
+    assert str(again.state) == "succeeded" and len(found.all_trials()) == 1

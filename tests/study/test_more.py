@@ -33,7 +33,7 @@ def test_all_who_ask_at_once_are_counted() -> None:
     with ThreadPoolExecutor(4) as pool:
         for asked in [pool.submit(Study(found.folder).more, 1) for _ in range(20)]:
             asked.result()
-    assert found.wanted == 28
+    assert found.requested_trials == 28
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_more_of_a_study_that_has_ended(
     monkeypatch.setattr(handle, "start_process", lambda *_: None)
     found = stored(state, 4)
     found.more(1)
-    assert found.wanted == wanted
+    assert found.requested_trials == wanted

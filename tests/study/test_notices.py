@@ -80,7 +80,7 @@ def test_the_end(gate: Path, told: tuple[list[Any], Mailbox]) -> None:
 
 def test_a_study_that_is_stopped(gate: Path, told: tuple[list[Any], Mailbox]) -> None:
     study = find_study("bowl")
-    assert eventually(lambda: study.each(), 60)
+    assert eventually(lambda: study.all_trials(), 60)
     study.cancel()
     title, trials = message(told)["text"].splitlines()
     assert title.startswith("study bowl #1 cancelled after ")

@@ -17,7 +17,7 @@ from distrain_nb.errors import RunNotReady, RunUnreadable, StudyNotFound
 from distrain_nb.magics.lines import _named, run_line
 from distrain_nb.run import Store
 from distrain_nb.study import Study
-from distrain_nb.study.listing import MADE_WITHIN_S, delete, ended_before
+from distrain_nb.study.listing import MADE_WITHIN_S, delete, studies_ended_before
 from distrain_nb.worker.files.status import State
 from tests.study.stored import stored_study
 
@@ -89,7 +89,7 @@ def test_others_are_found_behind_it(
     assert study.find_study(1).id == good.id
     with pytest.raises(StudyNotFound, match=r"no study 'swoop'; did you mean sweep\?"):
         study.find_study("swoop")
-    assert list(ended_before(time.time())) == []
+    assert list(studies_ended_before(time.time())) == []
     line("tune", "1", "--delete")
     assert capsys.readouterr().out == "study 1 (sweep) is deleted, with 2 trials\n"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from distrain_nb.study.answers import answer
 from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
-from distrain_nb.study.study import unbeaten
+from distrain_nb.study.study import pareto_front
 from distrain_nb.study.trial import StudyTrial, TrialReader
 from tests.study.stored import stored_study, stored_trial
 
@@ -53,14 +53,14 @@ def test_a_trial_that_has_ended_is_looked_at_no_more_until_it_is_replaced(tmp_pa
 
 def test_the_front_of_the_same_trials_is_found_once(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 4, 9)
-    trials = study.each()
+    trials = study.all_trials()
     front = study.front_of(trials)
-    assert study.front_of(study.each()) is front and front == tuple(study.front)
+    assert study.front_of(study.all_trials()) is front and front == tuple(study.front)
     study.front.clear()
     assert study.front_of(trials) == front
     best = replace(stored_trial(5, 0.0), state=TrialState.SUCCEEDED, goals={"val/loss": -1e9})
     best.write(study.folder)
-    assert [trial.number for trial in study.front_of(study.each())] == [5]
+    assert [trial.number for trial in study.front_of(study.all_trials())] == [5]
 
 
 def test_importances_of_many_trials_wait_for_a_twentieth_more(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_the_front_is_what_looking_at_every_pair_gives() -> None:
             scores = [
                 tuple(drawn.randint(0, values) * 1e-9 for _ in range(goals)) for _ in range(count)
             ]
-            assert unbeaten(scores) == pairwise(scores)
+            assert pareto_front(scores) == pairwise(scores)

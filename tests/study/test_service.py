@@ -165,14 +165,14 @@ def test_each_trial_that_the_service_lists_is_a_run_with_its_own_log_and_results
 ) -> None:
     carry(study)
     assert study.status.state is State.SUCCEEDED
-    assert [(t.number, t.state, dict(t.goals)) for t in study.each()] == [
+    assert [(t.number, t.state, dict(t.goals)) for t in study.all_trials()] == [
         (1, TrialState.SUCCEEDED, {"loss": 10.0}),
         (2, TrialState.SUCCEEDED, {"loss": 20.0}),
     ]
     assert study.best.params == {"x": 1, "kind": "a"} and study.best.number == 1
     assert study.trials["loss"].tolist() == [10.0, 20.0]
     assert study.optuna.best_trial.params == {"x": 1, "kind": "a"}
-    for trial in study.each():
+    for trial in study.all_trials():
         run = trial.run
         assert (run.name, run.experiment) == (f"bowl-{trial.number}", "bowl")
         assert run.status.state is State.SUCCEEDED
@@ -200,7 +200,7 @@ def test_a_process_that_dies_leaves_one_tuning_job_and_a_run_for_each_trial(
     assert len((service.folder / "requests").read_text().splitlines()) == 1
     assert study.status.state is State.SUCCEEDED
     assert [run.name for run in Store().all()] == ["bowl-2", "bowl-1"]
-    assert [len(list(trial.run.lines(rank=0))) for trial in study.each()] == [1500, 1500]
+    assert [len(list(trial.run.lines(rank=0))) for trial in study.all_trials()] == [1500, 1500]
 
 
 def test_a_process_that_is_killed_before_any_write_leaves_one_tuning_job_and_a_run_each(
@@ -214,15 +214,15 @@ def test_a_process_that_is_killed_before_any_write_leaves_one_tuning_job_and_a_r
     assert len((service.folder / "requests").read_text().splitlines()) == 1
     assert study.status.state is State.SUCCEEDED
     assert sorted(run.name for run in Store().all()) == ["bowl-1", "bowl-2"]
-    assert [t.state for t in study.each()] == [TrialState.SUCCEEDED] * 2
-    assert [len(list(trial.run.lines(rank=0))) for trial in study.each()] == [1500, 1500]
+    assert [t.state for t in study.all_trials()] == [TrialState.SUCCEEDED] * 2
+    assert [len(list(trial.run.lines(rank=0))) for trial in study.all_trials()] == [1500, 1500]
 
 
 def _next(counts: Counter[str], study: Study) -> int:
     """The write before which the next process is killed: what it finds is how far the study has
     been carried, and which files its trials' runs have."""
     runs = [[name for name in COUNTED if (run.folder / name).exists()] for run in Store().all()]
-    told = [(trial.number, trial.run_id) for trial in study.each()]
+    told = [(trial.number, trial.run_id) for trial in study.all_trials()]
     journal = Journal.read(study.folder)
     found = f"{bool(journal.request)} {bool(journal.sent)} {journal.job} {told} {runs}"
     counts[found] += 1
@@ -237,7 +237,7 @@ def test_a_process_that_dies_between_a_run_and_its_number_finds_the_run_again(
         assert carry_in_a_process(study) == 9
     assert [run.name for run in Store().all()] == ["bowl-1"]
     carry(study)
-    assert [trial.run.name for trial in study.each()] == ["bowl-1", "bowl-2"]
+    assert [trial.run.name for trial in study.all_trials()] == ["bowl-1", "bowl-2"]
 
 
 def test_its_trials_are_nested_below_it_in_mlflow(
@@ -300,8 +300,8 @@ def test_a_study_that_is_stopped_ends_when_the_service_says_so(
     Journal(request={}, sent=1.0).write(study.folder)
     carry(study)
     assert not left[0].final and study.state is State.CANCELLED
-    assert {trial.state for trial in study.each()} == {TrialState.CANCELLED}
-    assert {trial.run.status.state for trial in study.each()} == {State.CANCELLED}
+    assert {trial.state for trial in study.all_trials()} == {TrialState.CANCELLED}
+    assert {trial.run.status.state for trial in study.all_trials()} == {State.CANCELLED}
 
 
 def test_what_the_service_cannot_do_is_said(study: Study) -> None:
@@ -355,7 +355,7 @@ def test_a_study_that_a_service_tunes_costs_what_its_trials_do(
     monkeypatch.setattr("distrain_nb.study.cost.find", lambda name: FolderBackend())
     RunCost("--on folder", hourly=3.6e6, currency="USD", note="no traffic").write(study.folder)
     carry(study)
-    trials = study.each()
+    trials = study.all_trials()
     assert all(trial.paid > 0 for trial in trials)
     runs = [run_summary(trial.run).cost for trial in trials]
     total = sum(float(cost.removesuffix(" USD").replace(",", "")) for cost in runs)

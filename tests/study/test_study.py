@@ -9,9 +9,9 @@ import pytest
 from distrain_nb import api, script, study
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
 from distrain_nb.run import Store
-from distrain_nb.run.room import cleaning
+from distrain_nb.run.disk_usage import cleaning
 from distrain_nb.study import Study
-from distrain_nb.study.listing import delete, ended_before
+from distrain_nb.study.listing import delete, studies_ended_before
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.machine.gpus import shares
 from tests.conftest import eventually
@@ -86,7 +86,9 @@ def test_more_trials_of_a_study_that_has_ended(home: Path) -> None:
 
 def _cleaned(older_than: float) -> list[str]:
     return [
-        part.title for part in cleaning(older_than, ended_before).parts if "study" in part.title
+        part.title
+        for part in cleaning(older_than, studies_ended_before).parts
+        if "study" in part.title
     ]
 
 
@@ -100,17 +102,17 @@ def test_a_grid_has_each_value_once(home: Path) -> None:
 def test_a_study_is_stopped_with_its_trials(home: Path) -> None:
     cell = f"{QUICK}\nimport time\ntime.sleep(600)"
     found = study.tune(cell, tune="x=1..3", goal="max:loss", trials=5, parallel=2)
-    assert eventually(lambda: [t.steps for t in found.each()] == [1, 1])
+    assert eventually(lambda: [t.steps for t in found.all_trials()] == [1, 1])
     found.stop(1)
-    assert eventually(lambda: found[1].state.final and len(found.each()) == 3)
+    assert eventually(lambda: found[1].state.final and len(found.all_trials()) == 3)
     with pytest.raises(RunNotReady, match="study 1 is running: stop it first"):
         delete(found)
     assert (str(found[1].state), found[1].why) == ("stopped", "somebody stopped it")
     found.cancel()
     assert eventually(lambda: found.state.final)
     assert found.state is State.CANCELLED
-    assert all(trial.state.final and trial.run.state.final for trial in found.each())
-    assert len(found.each()) == 3
+    assert all(trial.state.final and trial.run.state.final for trial in found.all_trials())
+    assert len(found.all_trials()) == 3
 
 
 def test_trials_that_fail_and_never_report_the_goal(home: Path) -> None:
@@ -163,8 +165,8 @@ trial = os.environ["CLOUD_ML_TRIAL_ID"]
     ).wait(120)
     assert found.best.params == {"lr": 0.2, "layers": 3}
     assert found.best.goals == {"accuracy": pytest.approx(3.6)}
-    assert [each.steps for each in found.each()] == [3] * 4
-    assert [each.results["trial"] for each in found.each()] == ["1", "2", "3", "4"]
+    assert [each.steps for each in found.all_trials()] == [3] * 4
+    assert [each.results["trial"] for each in found.all_trials()] == ["1", "2", "3", "4"]
 
 
 def test_a_script_gets_its_trials_values_behind_its_own_arguments(

@@ -17,7 +17,7 @@ from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
 from distrain_nb.study.study import Study
-from distrain_nb.study.summary import best_so_far, qualities, summary_of
+from distrain_nb.study.summary import best_so_far, summary_of, trial_ranks
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal
@@ -73,7 +73,7 @@ def test_the_best_so_far_is_of_trials_that_came_to_their_end() -> None:
     assert best_so_far(trials, LOSS) == [(1, 3.0), (4, 2.0)]
     assert best_so_far(trials, Goal("loss", "max")) == [(1, 3.0)]
     assert best_so_far(trials[1:3], LOSS) == [(3, 1.0)]
-    assert qualities(trials, LOSS) == {
+    assert trial_ranks(trials, LOSS) == {
         1: 0.0,
         5: pytest.approx(1 / 3),
         4: pytest.approx(2 / 3),
@@ -121,7 +121,7 @@ def test_each_trial_has_a_learning_curve(tmp_path: Path) -> None:
 
 def test_values_that_were_reported_once_are_no_curve(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 3, 3)
-    for trial in study.each():
+    for trial in study.all_trials():
         report_curve(tmp_path / "runs" / str(trial.run_id), [0.5])
     assert "learning curves" not in StudyDrawing(summary_of(study), {}).sheet()
     none = stored_study(tmp_path / "none", 3, 3)  # whose runs were deleted
@@ -130,14 +130,14 @@ def test_values_that_were_reported_once_are_no_curve(tmp_path: Path) -> None:
 
 def test_a_curve_goes_on_with_its_trial(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 1, 3)
-    running = replace(study.each()[0]._file, state=TrialState.RUNNING, end=0.0)
+    running = replace(study.all_trials()[0]._file, state=TrialState.RUNNING, end=0.0)
     running.write(study.folder)
     run = tmp_path / "runs" / "1"
     report_curve(run, [3.0, 2.0])
     Status(State.RUNNING).write(run)
 
     def values() -> list[float]:
-        (trial,) = study.each()
+        (trial,) = study.all_trials()
         return [float(value) for value in trial.curves(["val/loss"], 256)["val/loss"]["value"]]
 
     assert values() == [3.0, 2.0]
@@ -154,7 +154,7 @@ def test_a_cloud_s_values_may_come_after_a_trial_s_end(tmp_path: Path) -> None:
     study, run = stored_study(tmp_path, 1, 1), tmp_path / "runs" / "1"
     run.mkdir(parents=True)
     Status(State.RUNNING).write(run)
-    (trial,) = study.each()
+    (trial,) = study.all_trials()
     assert len(trial.curves(["val/loss"], 256)["val/loss"]) == 0
     report_curve(run, [2.0, 1.0])
     Status(State.SUCCEEDED).write(run)
@@ -165,9 +165,9 @@ def test_trials_that_diverge_leave_the_others_apart(tmp_path: Path) -> None:
     def curves_of(*values: list[float]) -> LearningCurves:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         study = stored_study(folder, len(values), len(values))
-        for trial, own in zip(study.each(), values, strict=True):
+        for trial, own in zip(study.all_trials(), values, strict=True):
             report_curve(folder / "runs" / str(trial.run_id), own)
-        return LearningCurves(study.each(), "val/loss", ["val/loss"])
+        return LearningCurves(study.all_trials(), "val/loss", ["val/loss"])
 
     fall = [2.0 / (step + 1) for step in range(50)]
     lost = curves_of(fall, fall, [1.0, 1e9, 1e30, math.inf, math.nan])
@@ -181,9 +181,9 @@ def test_trials_that_diverge_leave_the_others_apart(tmp_path: Path) -> None:
 def test_many_long_curves_are_drawn_by_few_points(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 200, 200)
     spike = [9.0 if step == 321 else 1.0 + step % 7 / 10 for step in range(1000)]
-    for trial in study.each():
+    for trial in study.all_trials():
         report_curve(tmp_path / "runs" / str(trial.run_id), spike)
-    curves = LearningCurves(study.each(), "val/loss", ["val/loss"])
+    curves = LearningCurves(study.all_trials(), "val/loss", ["val/loss"])
     assert sum(map(len, curves.points.values())) <= POINTS_IN_ALL
     assert all(points["value"].max() == 9.0 for points in curves.points.values())
 

@@ -64,7 +64,7 @@ def tune(seconds: float, **options: object) -> Study:
 
 def test_trials_that_share_this_machine_cost_its_price_once() -> None:
     study = tune(2).wait()
-    trials = study.each()
+    trials = study.all_trials()
     spanned = max(trial.end or 0 for trial in trials) - min(trial.begin for trial in trials)
     summary = summary_of(study)
     assert cents(summary.cost) == pytest.approx(spanned, abs=1.5)
@@ -77,7 +77,7 @@ def test_trials_that_share_this_machine_cost_its_price_once() -> None:
 
 def test_trials_elsewhere_cost_what_their_runs_do(elsewhere: dict[str, object]) -> None:
     study = tune(2, **elsewhere).wait()
-    runs = [run_summary(trial.run).cost for trial in study.each()]
+    runs = [run_summary(trial.run).cost for trial in study.all_trials()]
     assert len(runs) == 4
     total = sum(map(cents, runs))
     assert total > 8
@@ -91,8 +91,8 @@ def test_a_study_ends_where_it_has_cost_what_it_may(
     study = tune(600, max_cost="0.06 EUR", **({} if here else elsewhere))
     with pytest.raises(RunFailed, match=r"it was stopped by --max-cost: it has cost 0.060 EUR"):
         study.wait(120)
-    assert {trial.state for trial in study.each()} == {TrialState.CANCELLED}
-    assert all(trial.run.state.final for trial in study.each())
+    assert {trial.state for trial in study.all_trials()} == {TrialState.CANCELLED}
+    assert all(trial.run.state.final for trial in study.all_trials())
     summary = summary_of(study)
     assert cents(summary.cost) >= 6
     assert summary.ending.startswith("it was stopped by --max-cost")
@@ -112,7 +112,7 @@ def test_what_a_study_is_expected_to_cost() -> None:
 
 def test_a_study_that_goes_on_says_what_it_will_have_cost(elsewhere: dict[str, object]) -> None:
     study = tune(4, **elsewhere)
-    while not any(trial.state.final for trial in study.each()):
+    while not any(trial.state.final for trial in study.all_trials()):
         time.sleep(0.1)
     summary = summary_of(study)
     so_far, end = summary.cost.split(" so far, about ")

@@ -90,7 +90,7 @@ def test_what_is_asked_of_a_study_on_a_full_disk_is_refused_with_the_way_out(dis
     for ask in (lambda: found.more(1), lambda: found.stop(1), found.cancel):
         with pytest.raises(StoreError, match=r"1 can't be changed: No space left .* makes room"):
             ask()
-    assert found.wanted == 3
+    assert found.requested_trials == 3
 
 
 def test_trials_are_stopped_while_a_study_waits_for_room(disk: Path) -> None:

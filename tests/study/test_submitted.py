@@ -43,8 +43,8 @@ def tuned(tmp_path: Path) -> Callable[..., Study]:
 def test_each_trial_is_a_run_that_is_submitted(tuned: Callable[..., Study], tmp_path: Path) -> None:
     study = tuned().wait()
     assert study.best.params == {"x": 3}
-    assert sorted(trial.params["x"] for trial in study.each()) == [1, 2, 3, 4]
-    for trial in study.each():
+    assert sorted(trial.params["x"] for trial in study.all_trials()) == [1, 2, 3, 4]
+    for trial in study.all_trials():
         assert f"trial {trial.number} 4" in str(trial.run.logs())
         assert trial.run.backend == "processes"
     assert len(list((tmp_path / "jobs").iterdir())) == 4, "a folder for each"
@@ -59,8 +59,8 @@ def test_a_study_is_stopped_with_its_trials(tuned: Callable[..., Study]) -> None
     study.cancel()
     with pytest.raises(DistrainError, match="was stopped"):
         study.wait()
-    assert all(trial.state.final for trial in study.each())
-    assert {trial.run.state for trial in study.each()} <= {State.CANCELLED, State.SUCCEEDED}
+    assert all(trial.state.final for trial in study.all_trials())
+    assert {trial.run.state for trial in study.all_trials()} <= {State.CANCELLED, State.SUCCEEDED}
 
 
 def test_what_is_suggested_here_has_the_rules_of_here(tuned: Callable[..., Study]) -> None:

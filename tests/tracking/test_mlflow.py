@@ -227,7 +227,7 @@ def test_each_trial_of_a_tuning_job_goes_on_with_its_run(
     text = told_in(Submission.read(found.folder).spec["request"])
     said = [ServiceTrial(n, {"x": n / 4}, "running", job=f"jobs/{n}") for n in (2, 1)]
     ServiceTrials(found.file, found.folder).keep(said)
-    for trial in found.each():
+    for trial in found.all_trials():
         arguments = (f"--x={trial.params['x']}",)
         ran = in_a_container(found, text, *arguments, CLOUD_ML_TRIAL_ID=str(trial.number))
         assert ran.returncode == 0, ran
@@ -258,7 +258,7 @@ def test_a_study_is_caught_up_with_after_server_and_process_were_killed(
         BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=20, parallel=2, name="bowl",
         search="random,seed=1",
     )  # fmt: skip
-    ended = lambda: [trial for trial in found.each() if trial.state.final]  # noqa: E731
+    ended = lambda: [trial for trial in found.all_trials() if trial.state.final]  # noqa: E731
     assert eventually(lambda: len(ended()) >= 3, 240)
     kill_the_process()
     assert eventually(lambda: len(ended()) >= 6, 240)
@@ -266,11 +266,11 @@ def test_a_study_is_caught_up_with_after_server_and_process_were_killed(
     assert eventually(lambda: len(ended()) >= 10, 240)
     kill_the_process()
     found.wait(480)
-    assert eventually(lambda: any(map(_note, found.each())), 120)
+    assert eventually(lambda: any(map(_note, found.all_trials())), 120)
     assert found.trials["state"].tolist() == ["succeeded"] * 20
     server.start()
     api.runs()
-    assert eventually(lambda: all(_is_begun(trial.run) for trial in found.each()), 120)
+    assert eventually(lambda: all(_is_begun(trial.run) for trial in found.all_trials()), 120)
     kill_the_process()
     assert eventually(all_mirrored, 240)
 
@@ -281,7 +281,7 @@ def test_a_study_is_caught_up_with_after_server_and_process_were_killed(
     assert len(nested) == 20
     assert {run.data.tags["mlflow.parentRunId"] for run in nested.values()} == {parent.info.run_id}
     assert parent.info.status == "FINISHED" and parent.data.params["trials"] == "20"
-    for trial in found.each():
+    for trial in found.all_trials():
         run = nested[theirs(client, trial.run).info.run_id]
         assert points_there(client, run) == points_here(trial.run.folder)
         assert sum(points_there(client, run).values()) == 5

@@ -15,7 +15,7 @@ from google.cloud.aiplatform import initializer
 from google.cloud.aiplatform.metadata import metadata
 
 from distrain_nb import api, study
-from distrain_nb.backends.remote.rehearsed import shown
+from distrain_nb.backends.remote.rehearsed import publish_services
 from distrain_nb.config import Config
 from distrain_nb.places.vertex.experiments import ExperimentsPlace
 from distrain_nb.places.vertex.tracking import VERTEX
@@ -119,7 +119,9 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
         BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=3, parallel=1, name="bowl",
         search="random,seed=1", wait=True,
     )  # fmt: skip
-    assert eventually(lambda: catch_up() or all(note_of(trial.run) for trial in found.each()), 120)
+    assert eventually(
+        lambda: catch_up() or all(note_of(trial.run) for trial in found.all_trials()), 120
+    )
     kill_the_process()
     with experiments(kept, port) as address:
         assert eventually(all_mirrored, 240), log_of(tracked_home)
@@ -128,7 +130,7 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
     by_name = {row["run_name"]: row for row in rows}
     assert by_name.pop("bowl-2")["state"] == "RUNNING"
     assert sorted(name[:6] for name in by_name) == ["bowl-1", "bowl-2", "bowl-3"]
-    for trial in found.each():
+    for trial in found.all_trials():
         (row,) = (row for name, row in by_name.items() if name.startswith(trial.run.name))
         assert (row["state"], row["param.x"]) == ("COMPLETE", trial.params["x"])
         last = (trial.params["x"] - 0.3) ** 2 + 0.2
@@ -154,7 +156,7 @@ def test_a_rehearsed_run_is_with_its_rehearsal_or_nowhere(home: Path) -> None:
     assert requests[0] is not None and requests[1] is not None
     try:
         with experiments(home / "kept.db") as address, sdk(address):
-            with shown(first.folder, {"aiplatform": address}):
+            with publish_services(first.folder, {"aiplatform": address}):
                 assert not begin(requests[0], waits=False)
                 assert eventually(lambda: not pending(VERTEX), 120), log_of(home)
             assert not begin(requests[1], waits=False)

@@ -141,4 +141,4 @@ def test_runs_side_by_side_are_lines(tmp_path: Path) -> None:
     both.read()
     assert drawing.charts(both).count('class="dn-line"') == 2
     lines = {key: both.line(key) for key in both.keys}
-    assert "stackgroup" not in repr(figure.shape(both, lines))
+    assert "stackgroup" not in repr(figure.chart_data(both, lines))

@@ -23,7 +23,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load
 from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
-from distrain_nb.repairs import joined
+from distrain_nb.repairs import join_lines
 from distrain_nb.ui import outputs
 from distrain_nb.ui.form import Form, form, widget
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
@@ -245,7 +245,7 @@ def test_a_script_that_is_pasted_with_its_machines_is_run_on_them(built: Form) -
     options = "--on sagemaker --workers 2*ml.m5.xlarge --framework pytorch"
     for head, more in ((built.line, ""), (built.rehearsal, " --rehearse")):
         expected = f"%distrain run {options}{more} code/train.py --lr 0.1"
-        assert joined(head).split() == expected.split()
+        assert join_lines(head).split() == expected.split()
     said(built, do="paste", text="--on vertex --primary n1-standard-4")
     assert built.line == "%%distrain --on vertex --primary n1-standard-4"
 

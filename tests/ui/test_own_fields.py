@@ -18,7 +18,7 @@ from distrain_nb.backends.options import option
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.magics.completion import match
-from distrain_nb.repairs import joined
+from distrain_nb.repairs import join_lines
 from distrain_nb.ui.form import Form
 from tests import guests
 
@@ -189,7 +189,7 @@ NETWORK = "--network-attachment attachments/a --ip-range one --ip-range two"
 )
 def test_they_are_read_from_requests(built: Form, text: str, options: str) -> None:
     lost = built.paste(text)
-    assert " ".join(joined(built.line).split()).endswith(options)
+    assert " ".join(join_lines(built.line).split()).endswith(options)
     assert not [finding.where for finding in lost if "isplay" not in finding.where]
     again = Form(built.line)
     assert (again.line, again.layout) == (built.line, built.layout)

@@ -21,16 +21,16 @@ from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.summary import (
     MOST_STEPS,
-    brief,
     clock,
     duration,
     plural,
     progress_text,
+    short_number,
     summary_of,
 )
 from distrain_nb.ui import ansi, document
 from distrain_nb.ui.table import experiment_table, runs_table
-from distrain_nb.ui.tail import KEPT_LINES, LONGEST_SHOWN, Tail, in_a_line, report_html
+from distrain_nb.ui.tail import KEPT_LINES, LONGEST_SHOWN, Tail, report_html, report_line
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
 
@@ -98,7 +98,7 @@ def test_durations(seconds: float, text: str) -> None:
     ],
 )
 def test_numbers(value: float, text: str) -> None:
-    assert brief(value) == text
+    assert short_number(value) == text
 
 
 def test_plurals() -> None:
@@ -271,12 +271,12 @@ def test_a_traceback_of_a_run_that_has_not_failed_stays_open(run: RunFolder) -> 
 
 
 def test_a_report_in_a_line_names_the_cause_and_the_cells_line() -> None:
-    said = in_a_line(f"run 2 (digits) failed\n{REPORT}")
+    said = report_line(f"run 2 (digits) failed\n{REPORT}")
     assert said == (
         "run 2 (digits) failed: rank 1 failed first: ValueError: wrong: 3"
         " (Cell In[2], line 5, in train)"
     )
-    assert in_a_line("run 2 failed\nwas killed") == "run 2 failed: was killed"
+    assert report_line("run 2 failed\nwas killed") == "run 2 failed: was killed"
 
 
 def test_what_is_saved_is_small_however_much_there_was(run: RunFolder) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.remote.delivery import Laid
+from distrain_nb.backends.remote.delivery import ProgramFolder
 from distrain_nb.places.vertex.service import PACKAGE_FILE, needed, write_archive
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None
     program(SOURCE).write(tmp_path / "program")
     package = tmp_path / PACKAGE_FILE
     with package.open("wb") as file:
-        write_archive(Laid(tmp_path / "program", ()), PYTORCH, file)
+        write_archive(ProgramFolder(tmp_path / "program", ()), PYTORCH, file)
     there = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
     subprocess.run([*pip, "--target", str(there), str(package)], check=True)
@@ -53,8 +53,8 @@ def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None
 
 
 def test_what_the_container_has_is_left_as_it_is() -> None:
-    program = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1"), ("webdataset>=0.2,<1",))
+    program = ProgramFolder(Path(), ("torch==2.13.0", "numpy==2.3.1"), ("webdataset>=0.2,<1",))
     assert list(needed(program, PYTORCH)) == ["numpy", "webdataset>=0.2,<1"]
-    on_cpus = Laid(Path(), ("tensorflow-cpu==2.21.0", "numpy==2.3.1"))
+    on_cpus = ProgramFolder(Path(), ("tensorflow-cpu==2.21.0", "numpy==2.3.1"))
     assert list(needed(on_cpus, TENSORFLOW)) == ["numpy"]
     assert list(needed(program, "mine:1")) == ["torch", "numpy", "webdataset>=0.2,<1"]

@@ -391,7 +391,7 @@ def test_another_attempt_is_the_same_job_with_a_label_of_its_own(pipeline: bool)
     spec = planned(layout, options={"pipeline": pipeline}).spec()
     assert (spec.retries, spec.retried) == (3, ("75", "lost"))
     assert_attempt(spec.request, pipeline, "1")
-    request = VertexService(spec, {}).again(spec.request, RunAttempt(2), 3)
+    request = VertexService(spec, {}).prepare_attempt(spec.request, RunAttempt(2), 3)
     assert request["labels"]["distrain_run"] == f"{spec.run}-2"
     body = request["trainingTaskInputs"] if pipeline else request["jobSpec"]
     assert body["scheduling"]["disableRetries"] is True

@@ -13,7 +13,7 @@ from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.places.vertex.options import VertexJob, VertexOptions
-from distrain_nb.places.vertex.settings import VARIABLES, Settings, missing, settings_of
+from distrain_nb.places.vertex.settings import VARIABLES, Settings, missing_settings, settings_of
 from tests.vertex.jobs import job, planned
 
 NOWHERE = Layout.of("vertex", primary="n1-standard-8")
@@ -80,7 +80,8 @@ def test_the_active_configuration_of_gcloud_is_read(
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     found = {
-        f.code: f.message for f in missing(resolved(replace(job(NOWHERE), options=VertexOptions())))
+        f.code: f.message
+        for f in missing_settings(resolved(replace(job(NOWHERE), options=VertexOptions())))
     }
     assert set(found) == {"vertex.no-project", "vertex.no-region"}
     for way in (

@@ -60,7 +60,7 @@ def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
         assert best.results["tried"] == [best.params["x"], best.params["width"]]
         assert best.run.metrics()["val/loss"].tolist()[-1] == pytest.approx(best.goals["val/loss"])
     assert found.best.run.backend == "vertex" and found.best.steps == 3
-    assert len({trial.run_id for trial in found.each()}) == 10
+    assert len({trial.run_id for trial in found.all_trials()}) == 10
     are_experiments_runs(found, home)
 
 
@@ -71,7 +71,7 @@ def are_experiments_runs(found: Study, home: Path) -> None:
     with experiments(kept) as address, sdk(address, "rehearsal"):
         rows = aiplatform.get_experiment_df("bowls").set_index("run_name")
     assert set(rows["state"]) == {"COMPLETE"} and len(rows) == 10
-    for trial in found.each():
+    for trial in found.all_trials():
         row = rows.loc[trial.run.name]
         assert row["param.x"] == trial.params["x"]
         assert row["metric.val/loss"] == pytest.approx(trial.goals["val/loss"])
@@ -81,11 +81,11 @@ def test_a_rehearsal_that_is_killed_ends_its_study_and_its_runs(home: Path, base
     cell = f"{BOWL}\nimport time\ntime.sleep(600)"
     where = {"on": "vertex", "rehearse": "", "primary": "n1-standard-4", "base": base}
     found = study.tune(cell, trials=2, **where, **TUNE)
-    assert eventually(lambda: [trial.steps for trial in found.each()] == [3], 200)
+    assert eventually(lambda: [trial.steps for trial in found.all_trials()] == [3], 200)
     process_of(found).kill()
     assert eventually(lambda: found.state.final, 60)
     assert found.status.error == REHEARSAL_GONE
-    assert [str(trial.state) for trial in found.each()] == ["cancelled"]
+    assert [str(trial.state) for trial in found.all_trials()] == ["cancelled"]
     assert found[1].why == REHEARSAL_GONE and found[1].run.state is State.FAILED
 
 

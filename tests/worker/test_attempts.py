@@ -11,8 +11,8 @@ from distrain_nb.worker.files.failure import Failure, cause_of, decisive
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
+    Headway,
     RunAttempt,
-    Standing,
     highest_step,
     is_retried,
     read_causes,
@@ -43,10 +43,10 @@ def test_a_library_that_aborts_for_another_ranks_error_is_not_the_cause() -> Non
 def test_only_attempts_in_turn_without_progress_count() -> None:
     attempt = RunAttempt()
     for step, checkpoints in ((-1, ""), (-1, ""), (5, ""), (5, ""), (3, "a"), (3, "a"), (5, "a")):
-        attempt = attempt.next(Standing(step, checkpoints))
+        attempt = attempt.next(Headway(step, checkpoints))
         assert attempt.is_of_use
     assert attempt.pause == 2.0
-    assert not attempt.next(Standing(5, "a")).is_of_use
+    assert not attempt.next(Headway(5, "a")).is_of_use
 
 
 def test_the_highest_step_is_that_of_any_event_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrain_nb.run.log.reader import Line, LogReader, still
+from distrain_nb.run.log.reader import Line, LogReader, final_lines
 from distrain_nb.worker.files import log
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 
@@ -58,7 +58,7 @@ def test_a_progress_bar_is_one_moving_line(tmp_path: Path, monkeypatch: pytest.M
         "80%",
         "100%",
     ]
-    assert [line.text for line in still(lines)] == ["100%", "after"]
+    assert [line.text for line in final_lines(lines)] == ["100%", "after"]
 
 
 def test_a_progress_bar_between_two_looks_leaves_one_record(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_progress_bar_between_two_looks_leaves_one_record(tmp_path: Path) -> N
         records += splitter.feed(b"\rstep %d" % step) + splitter.moving()
     records += splitter.feed(b"\n")
     lines = written(tmp_path, records)
-    assert still(lines)[-1].text == "step 9999"
+    assert final_lines(lines)[-1].text == "step 9999"
     assert len(lines) < 100
 
 

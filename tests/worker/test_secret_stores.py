@@ -17,7 +17,7 @@ from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.aws import aws as services
 from distrain_nb.places.sagemaker.stand_in.store import create_secrets
 from distrain_nb.places.vertex.stand_in.execution import PERMISSION, secret_manager
-from distrain_nb.places.vertex.stand_in.replicas import where_secrets_are
+from distrain_nb.places.vertex.stand_in.replicas import secret_service_variables
 from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.worker.replica import container, sagemaker, secret_stores
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
@@ -35,7 +35,7 @@ def named(monkeypatch: pytest.MonkeyPatch, **secrets: str) -> None:
 
 
 def lead(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-    for name, value in where_secrets_are(f"127.0.0.1:{port}").items():
+    for name, value in secret_service_variables(f"127.0.0.1:{port}").items():
         monkeypatch.setenv(name, value)
 
 

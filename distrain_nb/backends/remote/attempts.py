@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.collector import SERVICE, Collector
 from distrain_nb.backends.remote.service import Observed, Service
 from distrain_nb.backends.remote.submission import Submission
@@ -31,8 +31,8 @@ from distrain_nb.worker.supervisor.retries import (
     RETRIED,
     SAVED_AHEAD,
     TIME_LIMIT,
+    Headway,
     RunAttempt,
-    Standing,
     digest,
     highest_step,
     is_retried,
@@ -42,19 +42,19 @@ _log = logging.getLogger(__name__)
 
 
 @runtime_checkable
-class StartsAgain(Protocol):
+class Resubmits(Protocol):
     """What a service has besides whose jobs can be sent again, with what the program has saved."""
 
     one_log: bool
     """Whether its log goes on with the next attempt's, so that a cursor stays good."""
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Make all ready for an attempt, the second or a later one, and return its request. Called
         again with what it gave if its caller was killed."""
 
 
-def again(
-    run: Carried, submission: Submission, service: Service, observed: Observed, log: Collector
+def start_next_attempt(
+    run: CarriedRun, submission: Submission, service: Service, observed: Observed, log: Collector
 ) -> tuple[bool, str]:
     """Have the run's next attempt follow an ended job, if one is to: return whether, and else why
     attempts are over where that is worth saying.
@@ -64,7 +64,7 @@ def again(
     spec, present = submission.spec, run.journal.attempt
     retries = int(str(spec.get("retries") or 0))
     failed = observed.state is State.FAILED and not run.stop_wanted()
-    if not (failed and present.number <= retries and isinstance(service, StartsAgain)):
+    if not (failed and present.number <= retries and isinstance(service, Resubmits)):
         return False, ""
     reports = last_reports(run.folder, run.journal.labels)
     reports.sort(key=lambda report: report.partition("\n")[0] not in observed.error)
@@ -78,7 +78,7 @@ def again(
         return False, ""
     attempt = present.next(_standing(run, service, present.began))
     if not attempt.is_of_use:
-        return False, attempt.vain
+        return False, attempt.no_retry_reason
     why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
     words = f"{attempt.words(retries)}, after {SAVED_AHEAD if has_saved else _brief(why)}"
     _log.info("%s", words)
@@ -89,24 +89,24 @@ def again(
     return True, ""
 
 
-def make_ready(run: Carried, submission: Submission, service: Service) -> None:
+def prepare_request(run: CarriedRun, submission: Submission, service: Service) -> None:
     """Have the request of the present attempt, unless it has been sent. A carrier may have ended
     within this."""
     journal = run.journal
-    if journal.attempt.number > 1 and not run.may_be_there and isinstance(service, StartsAgain):
+    if journal.attempt.number > 1 and not run.may_be_there and isinstance(service, Resubmits):
         retries = int(str(submission.spec.get("retries") or 0))
-        request = service.again(journal.request or {}, journal.attempt, retries)
+        request = service.prepare_attempt(journal.request or {}, journal.attempt, retries)
         run.keep(replace(journal, request=dict(request)))
 
 
-def which(run: Carried, submission: Submission) -> str:
+def attempt_label(run: CarriedRun, submission: Submission) -> str:
     """Return which attempt it is, behind a comma; empty for the first."""
     attempt = run.journal.attempt
     retries = int(str(submission.spec.get("retries") or 0))
     return f", {attempt.words(retries)}" if attempt.number > 1 else ""
 
 
-def _standing(run: Carried, service: Service, since: float) -> Standing:
+def _standing(run: CarriedRun, service: Service, since: float) -> Headway:
     """Return how far the program has come, by the charts and what is in its checkpoint folder."""
     try:
         stored = service.output.objects(f"{CHECKPOINTS_FOLDER}/")
@@ -114,7 +114,7 @@ def _standing(run: Carried, service: Service, since: float) -> Standing:
         _log.warning("can't look at the checkpoints", exc_info=True)
         stored = ()
     files = (f"{item.name} {item.size} {item.changed}" for item in stored)
-    return Standing(highest_step(run.folder / EVENTS_FOLDER, since), digest(files))
+    return Headway(highest_step(run.folder / EVENTS_FOLDER, since), digest(files))
 
 
 def _brief(why: str) -> str:
@@ -129,7 +129,7 @@ _ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
 _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed|it was stopped")
 
 
-def with_report(run: Carried, state: State, error: str) -> str:
+def with_report(run: CarriedRun, state: State, error: str) -> str:
     """Return a failure with what our worker said of it, unless the service has told that
     already."""
     if state is not State.FAILED:
@@ -153,13 +153,13 @@ def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
     return ["\n".join(lines) for lines in reports.values()]
 
 
-def warning(folder: Path) -> str:
+def ranks_alone_warning(folder: Path) -> str:
     """Return the log's warning that the ranks worked alone; empty if there is none."""
     texts = (parse(record)[3] for record in _last_records(folder))
     return note_in(text.partition("] ")[2] or text for text in texts)
 
 
-class Standstill:
+class HangNotes:
     """What workers say in a run's log of ranks that stand still; reads only what is new."""
 
     def __init__(self, folder: Path) -> None:
@@ -193,7 +193,7 @@ class Standstill:
         return [record for record in new.split(b"\n") if _OF_HANGS in record]
 
 
-def saving(folder: Path, labels: Sequence[str]) -> str:
+def saving_note(folder: Path, labels: Sequence[str]) -> str:
     """Return what ranks said about saving in a run that was stopped; empty if nothing."""
     return stopping.note_in(
         (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
@@ -204,7 +204,7 @@ def saving(folder: Path, labels: Sequence[str]) -> str:
 def has_saved_ahead(folder: Path, labels: Sequence[str]) -> bool:
     """Return whether the last attempt has saved ahead of its time limit, and was stopped so."""
     is_near = any(report.startswith(NEAR_LIMIT) for report in last_reports(folder, labels))
-    return is_near and saving(folder, labels).startswith(stopping.STOPPED_AFTER)
+    return is_near and saving_note(folder, labels).startswith(stopping.STOPPED_AFTER)
 
 
 def _last_attempt(folder: Path, labels: Sequence[str]) -> list[tuple[int, str, str]]:

@@ -17,10 +17,10 @@ from typing import ClassVar, Protocol, TypeAlias, TypeVar
 from distrain_nb.backends.base import Backend, Handle, Health, Job, Plan, packages
 from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.log_ordering import is_recent
-from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, forget
+from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, delete_variables
 from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace, Service
-from distrain_nb.backends.remote.submission import Journal, Spec, Submission, substituted
+from distrain_nb.backends.remote.submission import Journal, Spec, Submission, fill_placeholders
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
 from distrain_nb.backends.uploads import Folder, Upload
@@ -100,7 +100,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             TRIAL: str(trial.number),
             MLFLOW_RUN: mlflow_variable(folder, study=False),
         }
-        replace(submission, spec=substituted(submission.spec, values), kernel=None).write(folder)
+        replace(submission, spec=fill_placeholders(submission.spec, values), kernel=None).write(
+            folder
+        )
         self._begin(folder, rehearsed=submission.rehearse is not None)
         start_carrier(folder)
 
@@ -108,7 +110,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         return (folder / STATUS_FILE).exists()
 
     def end_trials(self, study: Path) -> None:
-        forget(study)
+        delete_variables(study)
 
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raise CheckFailed, before anything leaves this machine, for what looks like a secret,
@@ -134,7 +136,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(processes_of(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(template), variables)
+        spec = fill_placeholders(asdict(template), variables)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from distrain_nb.backends.remote.log_ordering import is_recent
-from distrain_nb.backends.remote.options import forget
+from distrain_nb.backends.remote.options import delete_variables
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
@@ -30,7 +30,7 @@ HEARD_WITHIN_S = 0.2
 _log = logging.getLogger(__name__)
 
 
-class Carried:
+class CarriedRun:
     """A run on its way. What is kept is on disk before it counts."""
 
     def __init__(self, folder: Path, pace: Pace | None = None) -> None:
@@ -102,7 +102,7 @@ class Carried:
 
     def end(self, state: State, error: str = "", note: str = "") -> None:
         """Write down how it ended."""
-        forget(self.folder)
+        delete_variables(self.folder)
         self.put(self.status.enter(state, str(state), error=error, note=note))
 
     def stop_wanted(self) -> bool:
@@ -139,7 +139,7 @@ def _replica(index: int, label: str) -> Process:
     return Process(index, label, role, int(number or 0))
 
 
-def brief(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return an error in a line."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}"
@@ -154,7 +154,7 @@ class Cancelled(Exception):
     """Somebody asked for the end, and the service has no job of this run."""
 
 
-def send(run: Carried, service: Service) -> None:
+def send(run: CarriedRun, service: Service) -> None:
     """Whatever is not yet done: stage, create. The journal has the job's name then.
 
     Raises Cancelled, or DistrainError if the service takes no such job.
@@ -179,7 +179,7 @@ def send(run: Carried, service: Service) -> None:
     _log.info("the service has the job: %s", run.journal.job)
 
 
-def _stage(run: Carried, service: Service) -> None:
+def _stage(run: CarriedRun, service: Service) -> None:
     def tell(progress: Progress) -> None:
         if run.stop_wanted():
             raise Cancelled
@@ -191,14 +191,14 @@ def _stage(run: Carried, service: Service) -> None:
     run.keep(replace(run.journal, request=dict(staged)))
 
 
-def _create(run: Carried, service: Service) -> Exception | None:
+def _create(run: CarriedRun, service: Service) -> Exception | None:
     """Send the request; what went wrong, unless it was refused, which is raised."""
     request = run.journal.request or {}
     run.keep(replace(run.journal, sent=time.time()))
     try:
         run.keep(replace(run.journal, job=service.create(request)))
     except Unanswered as error:
-        run.note(f"no answer; asking whether the service has the job: {brief(error)}", error)
+        run.note(f"no answer; asking whether the service has the job: {error_line(error)}", error)
         return error
     except DistrainError:
         run.keep(replace(run.journal, sent=0.0))
@@ -209,7 +209,7 @@ def _create(run: Carried, service: Service) -> Exception | None:
     return None
 
 
-def _look_for(run: Carried, service: Service) -> str:
+def _look_for(run: CarriedRun, service: Service) -> str:
     """Return the job that was sent before; empty when it can't arrive any more."""
     pause = run.pace.look
     while True:
@@ -219,7 +219,7 @@ def _look_for(run: Carried, service: Service) -> str:
         except Exception as error:
             pause = min(2 * pause, LONGEST_PAUSE_S)
             doing = "can't ask whether the service has the job, trying again"
-            run.note(f"{doing}: {brief(error)}", error)
+            run.note(f"{doing}: {error_line(error)}", error)
         else:
             if job or late:
                 run.note("")

@@ -19,18 +19,24 @@ from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.prices import CostWatch
 from distrain_nb.backends.remote.attempts import (
-    Standstill,
-    again,
-    make_ready,
-    saving,
-    warning,
-    which,
+    HangNotes,
+    attempt_label,
+    prepare_request,
+    ranks_alone_warning,
+    saving_note,
+    start_next_attempt,
     with_report,
 )
-from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Cancelled, Carried, brief, send
-from distrain_nb.backends.remote.carrier_log import NoLock, alone, write_links
+from distrain_nb.backends.remote.carried import (
+    LONGEST_PAUSE_S,
+    Cancelled,
+    CarriedRun,
+    error_line,
+    send,
+)
+from distrain_nb.backends.remote.carrier_log import NoLock, carrier_lock, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
-from distrain_nb.backends.remote.options import forget
+from distrain_nb.backends.remote.options import delete_variables
 from distrain_nb.backends.remote.service import Gone, Observed, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
@@ -38,7 +44,7 @@ from distrain_nb.worker.files.status import State, request_cancel
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
-    from distrain_nb.backends.remote.rehearsed import Doing
+    from distrain_nb.backends.remote.rehearsed import RehearsalStep
 
     # What is done, in words, and how.
     Step = tuple[str, Callable[[], object]]
@@ -48,7 +54,7 @@ _A_DAY_S = 24 * 3600.0
 
 
 def carry(
-    folder: Path, endpoints: Mapping[str, str] | None = None, doing: Doing | None = None
+    folder: Path, endpoints: Mapping[str, str] | None = None, doing: RehearsalStep | None = None
 ) -> None:
     """Carry the run of that folder to its end, or fetch what was missing when it had ended;
     returns at once if another process does so.
@@ -56,14 +62,14 @@ def carry(
     `endpoints` are those of a rehearsal's services, `doing` is what it says of itself.
     """
     try:
-        with alone(folder) as mine:
+        with carrier_lock(folder) as mine:
             if mine:
-                _carry(Carried(folder), endpoints or {}, doing)
+                _carry(CarriedRun(folder), endpoints or {}, doing)
     except NoLock as error:
-        give_up(Carried(folder), error, ends_with_us=False)
+        give_up(CarriedRun(folder), error, ends_with_us=False)
 
 
-def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> None:
+def _carry(run: CarriedRun, endpoints: Mapping[str, str], doing: RehearsalStep | None) -> None:
     if run.over and not run.journal.missing:
         return
     ends_with_us = False
@@ -86,13 +92,13 @@ def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> N
         give_up(run, error, ends_with_us)
 
 
-def give_up(run: Carried, error: Exception, ends_with_us: bool) -> None:
+def give_up(run: CarriedRun, error: Exception, ends_with_us: bool) -> None:
     """Let the run fail, unless its job may go on: then another process looks for it."""
     _log.error("can't go on", exc_info=error)
     if run.over:
         return
     if run.may_be_there and not ends_with_us:
-        run.note(f"can't go on, will be tried again; the job is not touched: {brief(error)}")
+        run.note(f"can't go on, will be tried again; the job is not touched: {error_line(error)}")
         return
     expected = isinstance(error, DistrainError)
     where = f"`%distrain logs {run.folder.name} --carrier` shows where"
@@ -104,7 +110,11 @@ class Carrier:
     """One run on its way, from its code to the service's last word."""
 
     def __init__(
-        self, run: Carried, submission: Submission, service: Service, doing: Doing | None = None
+        self,
+        run: CarriedRun,
+        submission: Submission,
+        service: Service,
+        doing: RehearsalStep | None = None,
     ) -> None:
         self._run = run
         self._submission = submission
@@ -116,7 +126,7 @@ class Carrier:
 
     @property
     def _which(self) -> str:
-        return which(self._run, self._submission)
+        return attempt_label(self._run, self._submission)
 
     def run(self) -> None:
         """Whatever is not yet done: stage, create, follow, fetch."""
@@ -125,13 +135,13 @@ class Carrier:
         run.take(self._submission.processes)
         is_sent_again, vain = True, ""
         while is_sent_again:
-            make_ready(run, self._submission, self._service)
+            prepare_request(run, self._submission, self._service)
             send(run, self._service)
             if not self._submission.spec.get("retries"):
-                forget(run.folder)
+                delete_variables(run.folder)
             with closing(Collector(run, self._service)) as collector:
                 observed, missing = self._to_its_end(collector)
-                is_sent_again, vain = again(
+                is_sent_again, vain = start_next_attempt(
                     run, self._submission, self._service, observed, collector
                 )
             self._linked = False
@@ -163,7 +173,9 @@ class Carrier:
 
     def _note(self, state: State, missing: Mapping[str, str]) -> str:
         folder, labels = self._run.folder, self._run.journal.labels
-        warned = warning(folder) if state is State.SUCCEEDED else saving(folder, labels)
+        warned = (
+            ranks_alone_warning(folder) if state is State.SUCCEEDED else saving_note(folder, labels)
+        )
         return "; ".join(filter(None, (warned, self._missing_note(missing))))
 
     def _missing_note(self, missing: Mapping[str, str]) -> str:
@@ -179,20 +191,20 @@ class Carrier:
         """Take these steps at each look until the service says that the job has ended. A service
         that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
-        standstill = Standstill(run.folder)
+        standstill = HangNotes(run.folder)
         while True:
             request = run.last_request()
             try:
                 observed = self._observe()
             except Exception as error:
-                trouble = f"can't reach the service, trying again: {brief(error)}"
+                trouble = f"can't reach the service, trying again: {error_line(error)}"
                 run.note(trouble, error)
             else:
                 run.rename(observed.processes)
                 if observed.state.final:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)
-                state = "" if self._asked else waiting(observed) or standstill.note()
+                state = "" if self._asked else waiting_reason(observed) or standstill.note()
                 run.note(trouble or state, behind)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
@@ -225,7 +237,7 @@ class Carrier:
                 step()
             except Exception as error:
                 if not trouble:
-                    trouble, behind = f"can't {doing}, trying again: {brief(error)}", error
+                    trouble, behind = f"can't {doing}, trying again: {error_line(error)}", error
         return trouble, behind
 
     def _keep_to_cost(self) -> None:
@@ -258,7 +270,7 @@ def phase_of(observed: Observed, state: State) -> str:
     return phase if observed.attempt < 2 else f"{phase}, attempt {observed.attempt}"
 
 
-def waiting(observed: Observed) -> str:
+def waiting_reason(observed: Observed) -> str:
     """Return why a job is where it is, and when it is expected to start, in words."""
     now = time.time()
     start = ""

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -32,12 +32,16 @@ from distrain_nb.worker.files.folder import CARRIER_LOG, LINKS_FILE, LOCK_FILE, 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
+# One that is about to end may hold a lock a moment longer.
+_TRIES, _TURN_S = 50, 0.1
+
+
 class NoLock(DistrainError):
     """This folder has no locks, so two processes could carry the same run."""
 
 
 @contextmanager
-def alone(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
+def carrier_lock(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
     """Whether no other process carries the run of that folder, for as long as this one does.
 
     Another `name` is a lock of its own, for something else that one process may do at a time.
@@ -58,6 +62,16 @@ def alone(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
         f"neither the file system of {folder} nor that of {tempfile.gettempdir()} has locks: "
         "set DISTRAIN_HOME or TMPDIR to a folder on a local disk"
     )
+
+
+def run_as_owner(folder: Path, work: Callable[[], None]) -> None:
+    """Do the work of a folder under its lock; return at once if another process does it."""
+    for _ in range(_TRIES):
+        with carrier_lock(folder) as mine:
+            if mine:
+                work()
+                return
+        time.sleep(_TURN_S)
 
 
 def _places(folder: Path, name: str) -> Iterator[Path]:

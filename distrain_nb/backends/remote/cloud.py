@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
-from distrain_nb.backends.remote.delivery import Delivery, Laid, loose_files
+from distrain_nb.backends.remote.delivery import Delivery, ProgramFolder, loose_files
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.submission import Spec
-from distrain_nb.backends.remote.uploading import DataBucket, bring
+from distrain_nb.backends.remote.uploading import DataBucket, upload_all
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Recipe, build
 from distrain_nb.types import JsonObject
@@ -41,12 +41,12 @@ class CloudService(ABC, Generic[SpecT]):
 
         Raises ImageError, or DistrainError for what the cloud refuses.
         """
-        laid, image = Laid(program, self.spec.requirements, self.spec.required), ""
+        laid, image = ProgramFolder(program, self.spec.requirements, self.spec.required), ""
         if not self.spec.deliveries:
             raise DistrainError("another version of distrain-nb planned this run: submit it again")
         self._prepare()
         for upload in self.spec.uploads:
-            bring(upload, self._data, tell)
+            upload_all(upload, self._data, tell)
         if Delivery.ARCHIVE in self.spec.deliveries:
             tell(Progress("sending the code"))
             self._send_archive(laid)
@@ -66,13 +66,13 @@ class CloudService(ABC, Generic[SpecT]):
         late = self.endpoints.get("late")
         return Lateness.of_rehearsal(float(late)) if late else Lateness()
 
-    def _send_archive(self, program: Laid) -> None:
+    def _send_archive(self, program: ProgramFolder) -> None:
         with tempfile.TemporaryFile() as file:
             name = self._write_archive(program, file)
             file.seek(0)
             self._put(name, file)
 
-    def _send_files(self, program: Laid, tell: Listener) -> None:
+    def _send_files(self, program: ProgramFolder, tell: Listener) -> None:
         files = list(loose_files(program))
         for number, (name, path) in enumerate(files):
             tell(Progress("sending the code", number, len(files)))
@@ -88,10 +88,10 @@ class CloudService(ABC, Generic[SpecT]):
         """The bucket, for data that go there."""
 
     @abstractmethod
-    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+    def _write_archive(self, program: ProgramFolder, file: IO[bytes]) -> str:
         """Write the archive for the cloud's own container; its name below the run's folder."""
 
-    def _image(self, program: Laid, tell: Listener) -> str:
+    def _image(self, program: ProgramFolder, tell: Listener) -> str:
         """Build the image; where it is."""
         spec = self.spec
         recipe = Recipe(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, CarriedRun, error_line
 from distrain_nb.backends.remote.service import Denied, LogEntry, OutputFolder, Service, Stored
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
@@ -35,7 +35,7 @@ _DRAFT = ".being-fetched"
 _TAGGED = re.compile(r"\[((?:rank|ps|reducer|evaluator) \d+)\] (.*)", re.DOTALL)
 
 
-class Outside(DistrainError):
+class OutsideRunFolder(DistrainError):
     """A service names an object that would be written outside of the run's folder."""
 
 
@@ -155,7 +155,9 @@ def _allowed(objects: Sequence[Stored], folder: Path, below: str) -> Iterator[tu
         else:
             yield stored, path
     if refused:
-        raise Outside(f"an object is called {str(refused[0])!r}, which is outside of {folder}")
+        raise OutsideRunFolder(
+            f"an object is called {str(refused[0])!r}, which is outside of {folder}"
+        )
 
 
 # What may be missing when a job has ended, in words for people.
@@ -175,7 +177,7 @@ class Unfinished(DistrainError):
 class Collector:
     """Lines, event files and results of one run."""
 
-    def __init__(self, run: Carried, service: Service) -> None:
+    def __init__(self, run: CarriedRun, service: Service) -> None:
         self._run = run
         self._service = service
         self._log = Log(run.folder, run.journal)
@@ -209,7 +211,7 @@ class Collector:
         done without."""
         try:
             step()
-        except (Denied, Outside) as error:
+        except (Denied, OutsideRunFolder) as error:
             self._tell_once(str(error))
 
     def all_of(self, kinds: Sequence[str], retry_s: float) -> dict[str, str]:
@@ -226,7 +228,7 @@ class Collector:
         while True:
             try:
                 step()
-            except Outside as error:
+            except OutsideRunFolder as error:
                 self._tell_once(str(error))
                 return ""  # it will never be fetched
             except Denied as error:
@@ -237,8 +239,8 @@ class Collector:
             except Exception as error:
                 if time.monotonic() + pause > until:
                     _log.warning("can't fetch %s", kind, exc_info=True)
-                    return brief(error)
-                self._run.note(f"can't fetch {kind}, trying again: {brief(error)}", error)
+                    return error_line(error)
+                self._run.note(f"can't fetch {kind}, trying again: {error_line(error)}", error)
             else:
                 _log.info("fetched %s", kind)
                 return ""

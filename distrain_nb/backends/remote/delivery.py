@@ -22,7 +22,7 @@ class Delivery(str, Enum):
     ARCHIVE = "archive"  # for a container of the cloud's own, which installs it
 
 
-class Requiring(Protocol):
+class PackageNeeds(Protocol):
     """What needs packages: `requirements` are `name==version` of what the notebook has of them,
     `required` those that somebody asked for."""
 
@@ -34,7 +34,7 @@ class Requiring(Protocol):
 
 
 @dataclass(frozen=True)
-class Laid:
+class ProgramFolder:
     """A program that lies in a folder, as builders of images take it."""
 
     folder: Path
@@ -50,7 +50,7 @@ class Laid:
         yield from _files(self.folder, "program")
 
 
-def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
+def loose_files(program: ProgramFolder) -> Iterator[tuple[str, Path]]:
     """Yield the files that any container needs: the program and the worker."""
     yield from program.files()
     for name, path in files_of_worker():
@@ -68,7 +68,7 @@ def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: I
             tar.add(path, name, recursive=False)
 
 
-def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
+def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator[str]:
     """Yield the packages that a container of the cloud's own installs: those asked for as they
     are, and all others that are imported without the notebook's exact versions, which its Python
     may not have.

@@ -41,14 +41,14 @@ def uses_of(job: Job[RemoteOptions]) -> Uses:
     )
 
 
-def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
+def registry_answer(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     """Return, for `machine` of a backend, what the image that the user names is for, as far as the
     place doesn't know it and its registry says it now."""
-    if not stock.untold:
+    if not stock.unidentified:
         return {}
     from distrain_nb.image.installed import describe
 
-    description = describe(stock.untold, hardware_of(job.layout).platform)
+    description = describe(stock.unidentified, hardware_of(job.layout).platform)
     if description is None:
         return {}
     environment = {**description.environment, **dict(named(job.options.env))}
@@ -56,12 +56,12 @@ def asked(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     return {_IMAGE_DEVICES: json.dumps(devices)} if devices else {}
 
 
-def with_answer(job: Job[RemoteOptions], stock: Stock) -> Stock:
-    """Return what there is to choose from, with what the job has of the named image by `asked`."""
+def stock_with_answer(job: Job[RemoteOptions], stock: Stock) -> Stock:
+    """Return what there is to choose from, with the registry's answer about the named image."""
     return replace(stock, devices=json.loads(job.machine.get(_IMAGE_DEVICES, "{}")))
 
 
-def equipped(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:
+def with_packages(job: Job[OptionsT], equipment: Equipment) -> Job[OptionsT]:
     """Return the job with the packages that its program needs on that image."""
     program = replace(job.program, requirements=equipment.requirements, required=equipment.required)
     return replace(job, program=program)

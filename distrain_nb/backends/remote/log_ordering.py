@@ -99,11 +99,11 @@ def settle(
     """
     place = _place(cursor)
     low, received, latest = since(cursor), received_since(cursor), place.get("latest", 0)
-    seen, held = dict(place.get("seen", {})), [HeldLine(*line) for line in place.get("held", ())]
+    newest, held = dict(place.get("seen", {})), [HeldLine(*line) for line in place.get("held", ())]
     late = int(lateness.late * NS)
     for line in lines:
-        if line.id not in seen:
-            seen[line.id] = line.newest
+        if line.id not in newest:
+            newest[line.id] = line.newest
             held.append(line)
             latest = max(latest, line.time)
             received = max(received, line.received - late)
@@ -113,8 +113,8 @@ def settle(
     if settled:
         low = max(low, settled[-1].time - late)
     oldest = min(low, received) if received else low
-    seen = {item: moment for item, moment in seen.items() if moment >= oldest}
-    cursor = {"low": low, "received": received, "latest": latest, "seen": seen}
+    newest = {item: moment for item, moment in newest.items() if moment >= oldest}
+    cursor = {"low": low, "received": received, "latest": latest, "seen": newest}
     return settled, {**cursor, "held": [list(astuple(line)) for line in held]}
 
 

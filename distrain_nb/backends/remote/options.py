@@ -33,7 +33,7 @@ class RemoteOptions:
     of the parts below that it reads."""
 
     env: tuple[str, ...] = option(
-        "NAME=VALUE", "environment variable, or NAME=secret://…", (), shown=False
+        "NAME=VALUE", "environment variable of the job, or NAME=secret://…", (), shown=False
     )
 
     @property
@@ -56,7 +56,7 @@ class RemoteOptions:
 class LabelOptions:
     """Options of a service whose jobs have labels."""
 
-    label: tuple[str, ...] = option("NAME=VALUE", "a label of the job", ())
+    label: tuple[str, ...] = option("NAME=VALUE", "label of the job", ())
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,18 @@ class ImageOptions:
     """Options of a backend that builds an image for a job."""
 
     builder: str = option(
-        "append|docker|cloudbuild", "way to build the image", "append", topic="images"
+        "append|docker|cloudbuild", "how to build the image", "append", topic="images"
     )
     repository: str = option(
-        "HOST/PATH", "container repository that the image goes to", "",
+        "HOST/PATH", "container repository to push the image to", "",
         setting="repository", topic="images",
     )  # fmt: skip
     base: str = option(
-        "IMAGE", "image that the program's image is built on", "",
+        "IMAGE", "image to build the program's image on", "",
         setting="base_image", topic="images",
     )  # fmt: skip
     python_package: bool = option(
-        "", "no image: a prebuilt container and staged code", False, topic="images"
+        "", "send code to a prebuilt container; build no image", False, topic="images"
     )
 
 
@@ -83,14 +83,16 @@ class ImageOptions:
 class RehearsalOptions:
     """Options of a backend that has a stand-in for its service."""
 
-    rehearse: str | None = option("EVENT,…", "rehearse the job on this machine", None, bare="")
+    rehearse: str | None = option(
+        "FAULT,…", "rehearse the job here, with these faults", None, bare=""
+    )
 
 
 @dataclass(frozen=True)
 class BucketOptions:
     """Options of a service whose jobs write to a bucket."""
 
-    bucket: str = option("NAME", "bucket for what the job writes", "", setting="bucket")
+    bucket: str = option("NAME", "bucket for the job's files", "", setting="bucket")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def variables_of(texts: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def plain(variables: Mapping[str, str]) -> dict[str, str]:
+def plain_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return those that hold their values themselves."""
     return {name: value for name, value in variables.items() if not value.startswith(STORED)}
 
@@ -142,7 +144,7 @@ def no_secret(name: str, text: str, form: str) -> OptionError:
     return OptionError(f"invalid --env '{name}={STORED}{text}': expected {STORED}{form}")
 
 
-def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+def restored_variables(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """Return variables with their values again. Raises DistrainError if one is not there any
     more."""
     lost = [name for name, value in hidden.items() if value == HIDDEN and name not in values]
@@ -151,7 +153,7 @@ def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, st
     return {name: values[name] if value == HIDDEN else value for name, value in hidden.items()}
 
 
-def keep(values: Mapping[str, str], folder: Path) -> None:
+def store_variables(values: Mapping[str, str], folder: Path) -> None:
     """Write the values down for the process that submits the job."""
     if values:
         mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -167,7 +169,7 @@ def stored_variables(folder: Path) -> dict[str, str]:
         return {}
 
 
-def forget(folder: Path) -> None:
+def delete_variables(folder: Path) -> None:
     """Delete the kept values: the service has the job, or never will."""
     (folder / VARIABLES_FILE).unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from distrain_nb.backends.plugins import rehearsal_of
-from distrain_nb.backends.remote.carried import Carried
+from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.program.program import report, report_to
@@ -35,7 +35,7 @@ from distrain_nb.worker.files.status import Owner, Progress, State, Status
 from distrain_nb.worker.files.tracked import Tracked
 
 
-class Doing:
+class RehearsalStep:
     """The step that the rehearsal of a run's folder is at.
 
     It is written into the run's status at once for as long as the rehearsal's own services start,
@@ -73,13 +73,13 @@ _IN_CODE = re.compile(r"\bs3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\b")
 
 
 def rehearse(
-    folder: Path, submission: Submission, carry: Callable[[Mapping[str, str], Doing], None]
+    folder: Path, submission: Submission, carry: Callable[[Mapping[str, str], RehearsalStep], None]
 ) -> None:
     """Start the services that the submission of a folder is for, carry it to their addresses, stop
     them. Where they don't start, the folder says why."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
-    doing = Doing(folder)
+    doing = RehearsalStep(folder)
     with ExitStack() as stack:
         stack.enter_context(report_to(doing.hear))
         report("loading the rehearsal")
@@ -89,10 +89,10 @@ def rehearse(
             services = stand_in(submission.rehearse or "", named)
             endpoints = stack.enter_context(services)
         except Exception as error:
-            give_up(Carried(folder), error, ends_with_us=True)
+            give_up(CarriedRun(folder), error, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
-        stack.enter_context(shown(folder, endpoints))
+        stack.enter_context(publish_services(folder, endpoints))
         doing.hand_over()
         carry(endpoints, doing)
         wait_for_tracker([folder])
@@ -115,7 +115,7 @@ class Services:
 
 
 @contextmanager
-def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
+def publish_services(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
     """Have the folder say where the services are that this process has."""
     path = folder / REHEARSAL_FILE
     replace_file(path, fields.encode(Services(dict(endpoints), Owner.of(os.getpid()))))

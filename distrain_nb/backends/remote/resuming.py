@@ -13,7 +13,7 @@ from typing import cast
 
 from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
 from distrain_nb.backends.remote.options import RemoteOptionsT
-from distrain_nb.backends.remote.submission import Submission, substituted
+from distrain_nb.backends.remote.submission import Submission, fill_placeholders
 from distrain_nb.errors import DistrainError
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import fields
@@ -41,7 +41,7 @@ class ResumingBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         earlier = submission.spec
         nonce = str(earlier["run"]).rpartition("-")[2]
         variables = _variables(cast("list[str]", earlier.get("hidden", [])))
-        spec = substituted(earlier, {nonce: secrets.token_hex(4)})
+        spec = fill_placeholders(earlier, {nonce: secrets.token_hex(4)})
         cast("dict[str, str]", spec["environment"]).pop(TRACKED_VARIABLE, None)
         source, target = _checkpoints(earlier), _checkpoints(spec)
         if source is None or target is None:

@@ -72,7 +72,7 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
 
 @contextmanager
-def needing(extra: str) -> Iterator[None]:
+def sdk_required(extra: str) -> Iterator[None]:
     """Turn the missing import of an SDK into a DistrainError that says how to install it."""
     try:
         yield

@@ -115,6 +115,11 @@ class OutputFolder(Protocol):
         """Return the bytes from `start` up to `end` (exclusive) of an object."""
 
 
+def renamed(name: str, start: str, other: str) -> str:
+    """Return an object's name with another start."""
+    return other + name.removeprefix(start) if name.startswith(start) else name
+
+
 class Service(Protocol):
     """A job on a service. Every method may be called again by another process after a death."""
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
-from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.delivery import ProgramFolder, loose_files
 from distrain_nb.backends.remote.options import RemoteOptions, variables_of
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
-from distrain_nb.backends.remote.submission import Spec, causes
+from distrain_nb.backends.remote.submission import Spec, retry_causes
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError
@@ -78,7 +78,7 @@ class SharedSpec(Spec):
             "variables": variables(job.options.env),
             "hidden": tuple(variables(job.options.env)),
             "retries": job.layout.retries or 0,
-            "retried": causes(job.layout),
+            "retried": retry_causes(job.layout),
         }
         return cls(**values)  # type: ignore[arg-type]
 
@@ -153,7 +153,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def stage(self, program: Path, tell: Listener) -> JsonObject:
         """Lay down the program, the worker and the environment, which only this user may read."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files = list(loose_files(Laid(program, ())))
+        files = list(loose_files(ProgramFolder(program, ())))
         for number, (name, path) in enumerate(files):
             tell(Progress("copying the code", number, len(files)))
             target = self.folder / shared.CODE / name
@@ -173,7 +173,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     one_log = True
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Tell the replicas of the next attempt of it."""
         (self.folder / ATTEMPT).write_text(str(attempt.number))
         self._tell(retried_variables(attempt.number, retries))
@@ -203,7 +203,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return what the replica said that failed first; empty where none has."""
         return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
 
-    def left(self) -> Observed | None:
+    def outcome(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
         statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]

@@ -24,10 +24,10 @@ from distrain_nb.backends.remote.backend import (
     RemotePlan,
     RemotePlanT,
 )
-from distrain_nb.backends.remote.carried import Cancelled, Carried, brief, send
+from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_line, send
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
-from distrain_nb.backends.remote.options import RemoteOptionsT, forget
-from distrain_nb.backends.remote.rehearsed import Doing, rehearse, wait_for_tracker
+from distrain_nb.backends.remote.options import RemoteOptionsT, delete_variables
+from distrain_nb.backends.remote.rehearsed import RehearsalStep, rehearse, wait_for_tracker
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
@@ -87,10 +87,10 @@ def carry_study(
     folder: Path,
     keeper: TrialKeeper,
     endpoints: Mapping[str, str] | None = None,
-    doing: Doing | None = None,
+    doing: RehearsalStep | None = None,
 ) -> None:
     """Carry the study of that folder to its end; `endpoints` and `doing` are as in `carry`."""
-    run = Carried(folder)
+    run = CarriedRun(folder)
     submission = Submission.read(folder)
     try:
         backend = cast("AnyRemoteBackend", find(submission.backend))
@@ -116,10 +116,10 @@ class StudyCarrier(Carrier):
 
     def __init__(
         self,
-        run: Carried,
+        run: CarriedRun,
         submission: Submission,
         service: TuningService,
-        doing: Doing | None,
+        doing: RehearsalStep | None,
         keeper: TrialKeeper,
         endpoints: Mapping[str, str],
     ) -> None:
@@ -137,7 +137,7 @@ class StudyCarrier(Carrier):
         run.kernel = self._submission.kernel
         run.take(())
         send(run, self._service)
-        forget(run.folder)
+        delete_variables(run.folder)
         observed = self._follow(("ask for the trials", self._look_at_trials))
         missing = self._last_look()
         self._keeper.give_up(UNHEARD)
@@ -183,7 +183,7 @@ class StudyCarrier(Carrier):
             try:
                 self._look_at_trials()
             except Exception as error:
-                trouble = f"can't ask for the trials: {brief(error)}"
+                trouble = f"can't ask for the trials: {error_line(error)}"
                 _log.warning("%s", trouble, exc_info=error)
             late = time.monotonic() > until
             if settled and not self._any_pending() and (late or not trouble):

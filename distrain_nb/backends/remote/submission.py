@@ -71,12 +71,12 @@ class Spec:
         return fields.decode(cls, dict(raw), Path(SUBMISSION_FILE))
 
 
-def causes(layout: Layout) -> tuple[str, ...]:
+def retry_causes(layout: Layout) -> tuple[str, ...]:
     """Return what a run is started again after; empty for what that usually is."""
     return tuple(filter(None, (layout.retry_on or "").split(",")))
 
 
-def substituted(request: JsonT, values: Mapping[str, str]) -> JsonT:
+def fill_placeholders(request: JsonT, values: Mapping[str, str]) -> JsonT:
     """Return the request with each stand-in's value in every text that has it."""
 
     def within(part: Json) -> Json:
@@ -109,7 +109,7 @@ class Submission:
         of variables have a file of their own until the job is submitted."""
         raw = asdict(self)
         raw[_SPEC] = raw.pop("spec")
-        options.keep(raw[_SPEC].pop("variables", {}), folder)
+        options.store_variables(raw[_SPEC].pop("variables", {}), folder)
         replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod

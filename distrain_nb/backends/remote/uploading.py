@@ -35,7 +35,7 @@ class DataBucket(Protocol):
         """Delete an object."""
 
 
-def bring(upload: Upload, store: DataBucket, tell: Listener) -> None:
+def upload_all(upload: Upload, store: DataBucket, tell: Listener) -> None:
     """Have all that is in an upload below its target. Raises DistrainError, also where it is no
     longer what the job was planned with."""
     folder = Folder.of(Path(upload.source))
@@ -60,10 +60,10 @@ def bring(upload: Upload, store: DataBucket, tell: Listener) -> None:
 
 
 def _bring(file: LocalFile, store: DataBucket, below: str, upload: Upload) -> None:
-    if not file.is_as_it_was:
+    if not file.is_unchanged:
         raise _changed(upload)
     store.upload(file.path, below + file.name)
-    if not file.is_as_it_was:
+    if not file.is_unchanged:
         store.remove(below + file.name)
         raise _changed(upload)
 

@@ -71,7 +71,7 @@ def packages_for(
     idle = _unused_devices(imported, recipe, installed)
     if idle and not recipe.rehearsed:
         raise ImageError(f"{idle[0]}: name another base, or leave --base out")
-    requirements, notes = wanted_of(imported, recipe.requirements, installed)
+    requirements, notes = requirements_to_resolve(imported, recipe.requirements, installed)
     notes = (*(f"{note}: the cloud's job would be refused" for note in idle), *notes)
     if not requirements:
         return Packages(python=installed.python, notes=notes)
@@ -98,7 +98,7 @@ def read_requirements(path: Path) -> tuple[str, ...]:
     return tuple(requirements)
 
 
-def wanted_of(
+def requirements_to_resolve(
     imported: Sequence[str], requested: Sequence[str], installed: Installed
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the requirements to resolve, and notes on what the base has in another version.

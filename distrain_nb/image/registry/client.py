@@ -31,7 +31,7 @@ from distrain_nb.image.registry.retry import (
     TryAgain,
     bound,
     check_busy,
-    said_of,
+    describe_failure,
     with_retries,
 )
 
@@ -315,7 +315,7 @@ class RegistryBlob:
                 if cuts > 5:
                     raise TryAgain(f"{action} failed {cuts} times: {cut}") from cut
             except httpx.RequestError as error:
-                raise RegistryError(f"{action}: {said_of(error)}") from error
+                raise RegistryError(f"{action}: {describe_failure(error)}") from error
             else:
                 break
 

@@ -66,7 +66,7 @@ def with_retries(label: str, action: Callable[[], T], attempts: int | None = Non
             time.sleep(min(max(least, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
             pause *= 2
         except (httpx.RequestError, httpx.InvalidURL) as error:
-            raise RegistryError(f"{label}: {said_of(error)}") from error
+            raise RegistryError(f"{label}: {describe_failure(error)}") from error
     raise AssertionError("unreachable")
 
 
@@ -78,7 +78,7 @@ def check_busy(response: httpx.Response, action: str) -> None:
         raise TryAgain(f"{action}: {response.status_code}", response.status_code, after)
 
 
-def said_of(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """Describe a failed transfer that a retry wouldn't help."""
     if isinstance(error, httpx.TooManyRedirects):
         return "the registry redirects in a loop. Is the name of the registry right?"

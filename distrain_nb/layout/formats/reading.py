@@ -93,7 +93,7 @@ def flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
             yield name, rest.pop(0)
 
 
-def lost_with(name: str, value: str, *, has_file: bool) -> list[str]:
+def lost_settings(name: str, value: str, *, has_file: bool) -> list[str]:
     """List what is lost with a flag, or a word, that a layout has no place for."""
     if name == "config":
         return [] if has_file else [f"--config {value}"]

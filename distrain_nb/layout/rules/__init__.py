@@ -10,7 +10,15 @@ from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
 from distrain_nb.layout.rules import machines, positions, unread  # noqa: F401
-from distrain_nb.layout.rules.engine import Edit, Rule, Trials, all_rules, finding, grouped, verdict
+from distrain_nb.layout.rules.engine import (
+    Edit,
+    Rule,
+    Trials,
+    all_problems,
+    all_rules,
+    finding,
+    grouped,
+)
 
 __all__ = ["Edit", "Rule", "all_rules", "check", "findings"]
 
@@ -38,7 +46,7 @@ def findings(
     """Yield what `check` returns, of the rules that a function chooses. Repairs are tried as each
     is taken, which is most of the work."""
     job = resolve(layout, channels, implied=framework)
-    problems = tuple(verdict(job))
+    problems = tuple(all_problems(job))
     trials = Trials(job, problems)
     for rule, alike in sorted(grouped(problems), key=lambda pair: _ORDER.index(pair[0].severity)):
         if chooses(rule):

@@ -102,16 +102,22 @@ _VARY = ("machine", "replicas", "accelerator", "accelerator_count")
 def place_in(layout: Layout, number: int, where: str) -> str:
     """Return the place in a layout of what is at `where` in its variant of that number."""
     name, _, field = where.partition(".")
-    return f"{name}.alternatives" if number and field in _VARY and name in varied(layout) else where
+    return (
+        f"{name}.alternatives"
+        if number and field in _VARY and name in pools_with_alternatives(layout)
+        else where
+    )
 
 
-def naming(layout: Layout, number: int, message: str) -> str:
+def with_machine_name(layout: Layout, number: int, message: str) -> str:
     """Return a message about a variant with the name of its machine."""
     machine = _machine(layout, number)
     return message if number == 0 or machine in message else f"{machine}: {message}"
 
 
-def combined(layout: Layout, repairs: Mapping[int, Sequence[Labelled]]) -> Iterator[Labelled]:
+def combined_repairs(
+    layout: Layout, repairs: Mapping[int, Sequence[Labelled]]
+) -> Iterator[Labelled]:
     """Yield repairs of a layout from those of its variants, by number: each of them, those of all
     variants together, and the layout without these alternatives."""
     for number, offered in repairs.items():
@@ -124,16 +130,24 @@ def combined(layout: Layout, repairs: Mapping[int, Sequence[Labelled]]) -> Itera
             yield " and ".join(labels), _restored(layout, steps)
     numbers = [number for number in repairs if number]
     label = f"Leave {' and '.join(_machine(layout, number) for number in numbers)} out"
-    yield label, {f"{n}.alternatives": _without(p, numbers) for n, p in varied(layout).items()}
+    yield (
+        label,
+        {
+            f"{n}.alternatives": _without(p, numbers)
+            for n, p in pools_with_alternatives(layout).items()
+        },
+    )
 
 
-def varied(layout: Layout) -> dict[str, Pool]:
+def pools_with_alternatives(layout: Layout) -> dict[str, Pool]:
     """Return the pools that name alternatives to their machine, by role."""
     return {role.value: pool for role, pool in layout.pools() if pool.alternatives}
 
 
 def _machine(layout: Layout, number: int) -> str:
-    return next((pool.taking(number).machine or "" for pool in varied(layout).values()), "")
+    return next(
+        (pool.taking(number).machine or "" for pool in pools_with_alternatives(layout).values()), ""
+    )
 
 
 def _without(pool: Pool, numbers: Sequence[int]) -> tuple[object, ...]:
@@ -143,7 +157,7 @@ def _without(pool: Pool, numbers: Sequence[int]) -> tuple[object, ...]:
 def _restored(layout: Layout, steps: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Any]:
     """Return changes of variants as changes of the layout: those of machines are changes of its
     alternatives."""
-    pools, changes = varied(layout), dict[str, Any]()
+    pools, changes = pools_with_alternatives(layout), dict[str, Any]()
     for number, of_variant in steps:
         for path, value in of_variant.items():
             name, _, field = path.partition(".")

@@ -18,7 +18,13 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import Place, place_of, places
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
-from distrain_nb.layout.rules.change import Change, change, combined, naming, place_in
+from distrain_nb.layout.rules.change import (
+    Change,
+    change,
+    combined_repairs,
+    place_in,
+    with_machine_name,
+)
 
 if TYPE_CHECKING:
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
@@ -160,7 +166,7 @@ def names_accelerators(place: Place) -> bool:
     return place.offers is not None and place.offers.names_accelerators
 
 
-def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
+def all_problems(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
     """Yield everything that is wrong with a job, in the order of the rules; what is wrong with one
     of its alternatives is wrong with the job."""
     layouts = job.layout.variants()[1:]
@@ -194,10 +200,10 @@ def _merged(layout: Layout, where: str, numbered: Sequence[tuple[int, Problem]])
             number: [(one.label, dict(one.edit.changes)) for one in problem.repairs()]
             for number, problem in numbered
         }
-        for label, changes in combined(layout, of_variants):
+        for label, changes in combined_repairs(layout, of_variants):
             yield Repair(label, Edit(tuple(changes.items())))
 
-    messages = (naming(layout, number, problem.message) for number, problem in numbered)
+    messages = (with_machine_name(layout, number, problem.message) for number, problem in numbered)
     return Problem(where, " ".join(messages), repairs)
 
 
@@ -230,7 +236,7 @@ class Trials:
         change."""
         if repaired not in self._done:
             after = resolve(repaired, self._job.channels, self._job.catalog, self._job.implied)
-            problems = tuple(verdict(after))
+            problems = tuple(all_problems(after))
             fresh = _marks(problems, errors_only=True) - self._errors
             self._done[repaired] = Trial(
                 _marks(problems, errors_only=False), len(fresh), change(self._job, after)

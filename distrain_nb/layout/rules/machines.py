@@ -52,7 +52,7 @@ def equipment(resolved: ResolvedPool) -> Accelerators | None:
     return Accelerators(count, name, row.memory_gb, row.kind) if row else Accelerators(count, name)
 
 
-def counted(gpus: Accelerators) -> str:
+def accelerator_text(gpus: Accelerators) -> str:
     """`4 x K80`."""
     return f"{gpus.number} x {short_name(gpus.name)}"
 
@@ -72,7 +72,7 @@ def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
         yield _bare(job, resolved, had)
 
 
-def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
+def tier_pool(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
     """Yield a pool of one machine with the GPUs of the layout's scale tier, in the tier's place."""
     rows = job.catalog.legacy_machines
     tier = rows.get(job.layout.tier or "")
@@ -92,11 +92,13 @@ def _offered(
     """Return a machine with its GPUs, which a request names on Google's places only."""
     gpus = offer.gpus
     is_same = had is None or (_is_same(gpus, had) and gpus.number == had.number)
-    changed = "" if had is None or is_same else f" in place of {counted(had)}"
+    changed = "" if had is None or is_same else f" in place of {accelerator_text(had)}"
     is_named = job.offers is not None and job.offers.names_accelerators
     named = (gpus.name, gpus.number) if is_named else (None, 0)
     changes = {"machine": offer.machine, "accelerator": named[0], "accelerator_count": named[1]}
-    return repair(f"Use {offer.machine} with {counted(gpus)}{changed}", **at(role, **changes))
+    return repair(
+        f"Use {offer.machine} with {accelerator_text(gpus)}{changed}", **at(role, **changes)
+    )
 
 
 def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:
@@ -105,7 +107,7 @@ def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None)
     here = offers.plain_machines(job.catalog) if offers and resolved.vcpu else []
     machine = _nearest(resolved, here) if here else offers.default_machine if offers else None
     had_tpus = resolved.pool.machine == _LEGACY_TPU
-    lost = f", without {counted(had)}" if had else ", without TPUs" if had_tpus else ""
+    lost = f", without {accelerator_text(had)}" if had else ", without TPUs" if had_tpus else ""
     changes = {"machine": machine, "accelerator": None, "accelerator_count": 0}
     return repair(f"Use {machine} for the {resolved.role}{lost}", **at(resolved.role, **changes))
 
@@ -233,7 +235,7 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @named_warning(
-    "The tables know the machine type, not only the service's installed SDK.",
+    "The machine type is in the tables, not only in the service's installed SDK.",
     "SM-API",
     on=has_tables,
 )
@@ -251,7 +253,7 @@ def machine_newer(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _newer(job: ResolvedLayout, resolved: ResolvedPool) -> str:
     """Return the SDK that lists a machine which no table has; empty if none does."""
-    if resolved.known or job.offers is None or not resolved.pool.machine:
+    if resolved.is_in_tables or job.offers is None or not resolved.pool.machine:
         return ""
     names, package = job.offers.sdk_machines()
     return package if resolved.pool.machine in names else ""
@@ -273,8 +275,9 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
         return f"{name} is a scale tier, not a machine type: set it as the tier."
     if resolved.legacy:
         has = accelerators_of(job.catalog, resolved.legacy.name)
-        return f"{name} is a machine type of AI Platform{f' with {counted(has)}' if has else ''}."
-    if resolved.known:
+        with_them = f" with {accelerator_text(has)}" if has else ""
+        return f"{name} is a machine type of AI Platform{with_them}."
+    if resolved.is_in_tables:
         return f"{name} is not offered for training on {place}."
     if machines_with(job.catalog, job.layout.on, offered, name or ""):
         return f"{name} is not a machine type: choose one that has it."
@@ -284,7 +287,7 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
 def _near(
     job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]
 ) -> Iterator[Repair]:
-    if resolved.legacy or (resolved.known and equipment(resolved)):
+    if resolved.legacy or (resolved.is_in_tables and equipment(resolved)):
         yield from successors(job, resolved)
         return
     name = resolved.pool.machine or ""
@@ -327,7 +330,7 @@ def _alike(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-@named_rule("The region is written as the cloud writes its regions.", "VERTEX-LOC", on=has_tables)
+@named_rule("The region has the form of the cloud's region names.", "VERTEX-LOC", on=has_tables)
 def region_form(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region
     if region is None or job.offers is None:

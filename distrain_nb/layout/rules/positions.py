@@ -23,7 +23,7 @@ from distrain_nb.layout.rules.engine import (
 )
 
 
-@named_rule("A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
+@named_rule("A pool has at least one replica.", "VERTEX-DT-JA;SM-API")
 def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         if resolved.pool.replicas < 1:
@@ -122,7 +122,7 @@ def _one_primary(job: ResolvedLayout, primary: Pool) -> Iterator[Repair]:
     yield repair("Keep one primary replica", primary=one)
 
 
-@named_rule("The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
+@named_rule("The place has pools of that role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
 def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     place = place_of(job.layout.on)
     for resolved in job.pools:
@@ -170,7 +170,7 @@ def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @named_rule(
-    "The launcher parameter-server has parameter servers to start.",
+    "The launcher parameter-server needs a pool of parameter servers.",
     "VERTEX-DT-JA",
     on=names_accelerators,
 )

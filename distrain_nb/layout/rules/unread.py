@@ -11,19 +11,19 @@ from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, named_warning, repair
-from distrain_nb.layout.rules.machines import of_tier
+from distrain_nb.layout.rules.machines import tier_pool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.
 _OF_THEIR_OWN = frozenset([*(role.value for role in Role), "tier"])
 
 
-@named_rule("The place starts ranks as the layout says.", "")
+@named_rule("The place supports the launcher and the number of ranks.", "")
 def ranks_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field in _RANKS)
 
 
-@named_warning("The place reads the field.", "")
+@named_warning("The place uses the field.", "")
 def field_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     yield from (_unread(job, field) for field in _fields(job) if field not in _RANKS)
 
@@ -46,7 +46,7 @@ def _unread(job: ResolvedLayout, field: str) -> Problem:
 
 
 @named_warning(
-    "A pool has what the place reads of it; without a cloud that is the number of replicas.", ""
+    "The place uses all fields of a pool; outside clouds it uses the number of replicas.", ""
 )
 def machine_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     place = place_of(job.layout.on)
@@ -87,7 +87,7 @@ def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
 def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
     """Give a layout without such a pool a machine that has the tier's GPU."""
     role = job.offers.whole_job_role if job.offers else None
-    with_gpu = [*of_tier(job, role)] if role and not job.pools else []
+    with_gpu = [*tier_pool(job, role)] if role and not job.pools else []
     yield from with_gpu or [repair("Remove the tier", tier=None)]
 
 
@@ -108,7 +108,7 @@ def _no_topology(resolved: ResolvedPool) -> Iterator[Repair]:
     yield repair("Remove the topology", **at(resolved.role, topology=None))
 
 
-@named_rule("Options for mpirun come with a distribution that runs it.", "SM-SDK;AWS-BLOG-TF")
+@named_rule("Options for mpirun need a launcher that runs it.", "SM-SDK;AWS-BLOG-TF")
 def mpi_options_without_mpi(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
     takes = job.offers.runs_mpi(layout) if job.offers else layout.launcher == "mpi"

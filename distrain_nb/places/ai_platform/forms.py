@@ -19,7 +19,7 @@ from distrain_nb.layout.formats.pieces import (
     unchosen,
     whole_number,
 )
-from distrain_nb.layout.formats.reading import flags, lost_with
+from distrain_nb.layout.formats.reading import flags, lost_settings
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.gcloud import lines, with_file
@@ -192,7 +192,7 @@ def from_training(words: Sequence[str], config: object) -> Imported:
         if script and name in _OF_SCRIPTS:
             script += (value,) if name == "--" else ()
         elif unchosen(value):
-            dropped += lost_with(name, value, has_file=config is not None)
+            dropped += lost_settings(name, value, has_file=config is not None)
         elif role and field in _FIELDS:
             layout = _with_flag(layout, role, field, value)
         elif name == "region":
@@ -201,7 +201,7 @@ def from_training(words: Sequence[str], config: object) -> Imported:
             tier = value.upper().replace("-", "_")
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
         else:
-            dropped += lost_with(name, value, has_file=config is not None)
+            dropped += lost_settings(name, value, has_file=config is not None)
     return Imported(COMMAND, shared_image(layout), tuple(dropped), script)
 
 

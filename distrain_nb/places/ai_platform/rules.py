@@ -80,7 +80,7 @@ def _modern(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
         yield from successors(job, resolved)
 
 
-@rule("A legacy machine type has its accelerators built in and is given no others.", "AIP-GPU")
+@rule("A legacy machine type has built-in accelerators and takes no others.", "AIP-GPU")
 def legacy_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         row = resolved.legacy

@@ -21,7 +21,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
 from distrain_nb.places.local.machine import gpus_of, machine
 from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
-from distrain_nb.places.local.warm import hand_over
+from distrain_nb.places.local.warm import submit_run
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
     CHECKPOINTS_FOLDER,
@@ -96,7 +96,7 @@ def begin(launch: Launch, folder: Path, idle: float) -> None:
     launch.write(folder)
     asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
     asking.enter(State.STARTING, "starting").write(folder)
-    hand_over(folder, idle)
+    submit_run(folder, idle)
 
 
 class LocalBackend(Backend[NoOptions, LocalPlan]):

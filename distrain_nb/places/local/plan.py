@@ -11,9 +11,9 @@ from distrain_nb.backends.base import named
 from distrain_nb.cluster import (
     PER_GPU,
     Cluster,
-    about_processes,
     choose,
     preload,
+    process_findings,
     ranks,
     ranks_per_replica,
 )
@@ -97,7 +97,7 @@ def plan(job: LocalJob) -> LocalPlan:
         *_about_packages(job),
         *_about_data(job),
         *_about_gpus(job, gpus),
-        *about_processes(job.program, job.layout, per_replica, gpus),
+        *process_findings(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))

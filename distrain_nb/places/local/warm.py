@@ -37,7 +37,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.5  # what kills them, such as lack of m
 ENDS_WITHIN_S = 10.0  # a server that has closed a run's pipe
 
 
-def hand_over(folder: Path, idle: float) -> None:
+def submit_run(folder: Path, idle: float) -> None:
     """Have the run in `folder` started; returns when a fork server has taken it.
 
     Its processes get this process's environment, as a user's own child would.

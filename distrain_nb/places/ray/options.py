@@ -39,7 +39,7 @@ class RayOptions(RemoteOptions):
         "", setting="address", label="Dashboard",
     )  # fmt: skip
     credentials: str = option(
-        "FILE", "JSON file with the headers, cookies and verify of requests to the dashboard", "",
+        "FILE", "JSON file with headers, cookies and verify for requests to the dashboard", "",
         setting="credentials",
     )  # fmt: skip
     folder: str = option(
@@ -50,11 +50,11 @@ class RayOptions(RemoteOptions):
     memory: str = option("SIZE", "memory of a replica, such as 64GiB", "", label="Memory")
     resource: tuple[str, ...] = option("NAME=N", "custom resource of a replica", ())
     placement: str = option(
-        "|".join(STRATEGIES), "how replicas are placed on nodes", SPREAD_OUT, label="Placement",
+        "|".join(STRATEGIES), "how to place replicas on nodes", SPREAD_OUT, label="Placement",
         choices=_strategies,
     )  # fmt: skip
-    autoscaling: bool = option("", "let the cluster add the nodes that it lacks", False)
-    python: str = option("PATH", "Python on the head node", "python", setting="ray_python")
+    autoscaling: bool = option("", "accept a job for which the cluster must add nodes", False)
+    python: str = option("PATH", "Python on the cluster's nodes", "python", setting="ray_python")
 
 
 RayJob: TypeAlias = "Job[RayOptions]"

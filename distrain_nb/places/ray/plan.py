@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from distrain_nb.backends.options import Found, notes, text_of
-from distrain_nb.backends.remote.delivery import to_install
+from distrain_nb.backends.options import SettingValue, setting_notes, text_of
+from distrain_nb.backends.remote.delivery import packages_to_install
 from distrain_nb.backends.remote.shared_folder import SharedSpec, environment
-from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Role
@@ -57,7 +57,7 @@ class RayPlan:
     """`bundles` are what the replicas need, in their order."""
 
     job: RayJob
-    address: Found
+    address: SettingValue
     ranks_per_replica: int
     gpus: int
     bundles: tuple[demand.Bundle, ...]
@@ -92,11 +92,11 @@ class RayPlan:
     def _packages(self) -> Iterator[str]:
         """Yield what was asked for; what else the program imports, the cluster has."""
         imported = replace(self.job.program, requirements=())
-        yield from to_install(imported, ())
+        yield from packages_to_install(imported, ())
 
     def __str__(self) -> str:
         spec = self.spec()
-        lines = [f"# {note}\n" for note in notes({"address": self.address})]
+        lines = [f"# {note}\n" for note in setting_notes({"address": self.address})]
         runtime = {"pip": list(spec.packages)} if spec.packages else {}
         bundles = [{**b.needs, **({"group": b.group} if b.group else {})} for b in self.bundles]
         request = {
@@ -126,12 +126,12 @@ def plan(job: RayJob) -> RayPlan:
         *_about_cluster(job, bundles),
         *(_about_mpi(job) if launcher == "mpi" else ()),
         *_about_retries(job),
-        *about_processes(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
 
 
-def address_of(job: RayJob) -> Found:
+def address_of(job: RayJob) -> SettingValue:
     """Return the dashboard's address, and where it comes from."""
     variables = tuple(name for name in VARIABLES if is_http(job.environ.get(name, "")))
     return text_of(job, "address", variables, DEFAULT)

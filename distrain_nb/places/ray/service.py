@@ -75,9 +75,9 @@ class RayService(SharedFolderService[RaySpec]):
             "metadata": {"distrain-nb": __version__},
         }
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Forget how the last job has ended: the next one has another id."""
-        request = super().again(request, attempt, retries)
+        request = super().prepare_attempt(request, attempt, retries)
         for name in (STATE, NEXT, NODE):
             (self.folder / name).unlink(missing_ok=True)
         self._tell_driver()

@@ -93,22 +93,22 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return folders
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
-        from distrain_nb.places.sagemaker.settings import of_machine
+        from distrain_nb.places.sagemaker.settings import machine_settings
 
-        return of_machine(environ)
+        return machine_settings(environ)
 
     def settings(self, job: SageMakerJob) -> Settled:
-        from distrain_nb.places.sagemaker.settings import settled
+        from distrain_nb.places.sagemaker.settings import settings_with_origin
 
-        return settled(job)
+        return settings_with_origin(job)
 
     def machine(self, job: SageMakerJob) -> Mapping[str, str]:
         """Return what the image that is named says of itself."""
-        from distrain_nb.backends.remote.equipment import asked
+        from distrain_nb.backends.remote.equipment import registry_answer
         from distrain_nb.places.sagemaker.containers import stock_of
         from distrain_nb.places.sagemaker.settings import settings_of
 
-        return asked(job, stock_of(job, settings_of(job).region))
+        return registry_answer(job, stock_of(job, settings_of(job).region))
 
     def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
         if path == "region":
@@ -158,7 +158,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         """Return a job, a study or one of its trials on SageMaker, or on the stand-in that listens
         at `endpoints`."""
         from distrain_nb.places.sagemaker.plan import SageMakerSpec
-        from distrain_nb.places.sagemaker.service import SageMakerService
+        from distrain_nb.places.sagemaker.service import ForeignService, SageMakerService
 
         sagemaker_spec = SageMakerSpec.of(spec)
         if sagemaker_spec.study or (sagemaker_spec.job and sagemaker_spec.run):
@@ -169,8 +169,6 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
             )
         if not sagemaker_spec.job:
             return SageMakerService(sagemaker_spec, endpoints)
-        from distrain_nb.places.sagemaker.followed import ForeignService
-
         return ForeignService(sagemaker_spec, endpoints)
 
     def foreign(self, job: object) -> SageMakerSpec | None:

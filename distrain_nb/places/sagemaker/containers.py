@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.backends.remote.equipment import uses_of, with_answer
+from distrain_nb.backends.remote.equipment import stock_with_answer, uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.case import is_of
@@ -59,7 +59,7 @@ def equipment_of(job: SageMakerJob, region: str) -> Equipment:
     rehearsal, too, gets without being logged in to AWS. Script mode has its framework's container,
     or none (empty).
     """
-    layout, stock = job.layout, with_answer(job, stock_of(job, region))
+    layout, stock = job.layout, stock_with_answer(job, stock_of(job, region))
     equipment = equip(uses_of(job), hardware_of(layout), stock)
     others = tuple(_of_other_choices(job, stock, equipment))
     return replace(

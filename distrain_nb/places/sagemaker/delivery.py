@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, packages_to_install
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
@@ -14,7 +14,7 @@ from distrain_nb.places.sagemaker.names import REGION, RUN
 from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.remote.delivery import Laid, Requiring
+    from distrain_nb.backends.remote.delivery import PackageNeeds, ProgramFolder
     from distrain_nb.places.sagemaker.settings import Settings
     from distrain_nb.types import Json
 
@@ -64,7 +64,7 @@ sys.exit(main())
 """
 
 
-def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None:
+def write_archive(program: ProgramFolder, framework: str | None, file: IO[bytes]) -> None:
     """Write the archive: the entry script, the program, the worker and what pip is to install, if
     there is anything."""
     texts = {ENTRY: _ENTRY_SCRIPT}
@@ -74,7 +74,7 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
     pack(texts, (*program.files(), *files_of_worker()), file)
 
 
-def needed(program: Requiring, framework: str | None) -> Iterator[str]:
+def needed(program: PackageNeeds, framework: str | None) -> Iterator[str]:
     """Return the packages that a framework container installs; its own framework stays."""
     there = PACKAGES.get(framework or "")
-    return to_install(program, [there] if there else ())
+    return packages_to_install(program, [there] if there else ())

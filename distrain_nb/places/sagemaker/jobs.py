@@ -179,7 +179,7 @@ class TrainingJobs:
         """Return the type and number of the instances that the service has chosen for a job; None
         as long as it hasn't. Raises DistrainError."""
         with plain_words("ask which instances the job has"):
-            return taken(self.client.describe_training_job(TrainingJobName=job))
+            return chosen_instances(self.client.describe_training_job(TrainingJobName=job))
 
     def stop(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
@@ -236,13 +236,13 @@ def observed(answer: Description) -> Observed:
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
-    if chosen := taken(answer):
+    if chosen := chosen_instances(answer):
         phase += f" on {chosen[1]}*{chosen[0]}"
     reason, attempt = _story(answer.get("SecondaryStatusTransitions", []))
     return Observed(state, phase, reason=reason, attempt=attempt)
 
 
-def taken(answer: Description) -> tuple[str, int] | None:
+def chosen_instances(answer: Description) -> tuple[str, int] | None:
     """Return the type and number of the instances that the service has chosen; None as long as it
     hasn't."""
     resources = answer.get("ResourceConfig", {})

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.types import JsonObject
@@ -55,7 +55,7 @@ _VALUE_OF_VARIABLE = "Environment{}="
 _DEFINITION = "TrainingJobDefinition."
 
 
-def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterator[Finding]:
+def limit_findings(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterator[Finding]:
     """Yield an error for each part of an operation's request that has a wrong size or form, or that
     boto3 is too old to send.
 
@@ -67,7 +67,7 @@ def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterato
     from distrain_nb.places.sagemaker import model
 
     reported = set()
-    for part in model.parts(substituted(request, _LIKELY), model.request_shape(operation)):
+    for part in model.parts(fill_placeholders(request, _LIKELY), model.request_shape(operation)):
         place = _place(part.path)
         subject = _subject(part.value, part.path, place)
         failed = model.failed(part.value, part.shape)

@@ -30,27 +30,27 @@ class SageMakerOptions(CloudOptions):
         "ARN", "IAM role that the job runs as", "", setting="role", like=("service_account",)
     )
     channel: tuple[str, ...] = option(
-        "NAME=URI[,mode=MODE]…", "an input channel", (),
+        "NAME=URI[,mode=MODE]…", "input channel", (),
         like=("nfs", "lustre"), elsewhere="--data NAME=URI",
     )  # fmt: skip
     hyperparameter: tuple[str, ...] = option(
-        "NAME=VALUE", "a hyperparameter of the job", (), elsewhere="--param NAME=VALUE"
+        "NAME=VALUE", "hyperparameter of the job", (), elsewhere="--param NAME=VALUE"
     )
     metric: tuple[str, ...] = option(
-        "NAME=REGEX", "a metric that is read from the log", (), elsewhere="log_metrics in the cell"
+        "NAME=REGEX", "metric to read from the log", (), elsewhere="log_metrics in the cell"
     )
-    subnet: tuple[str, ...] = option("ID", "a subnet of the job", (), like=("network",))
+    subnet: tuple[str, ...] = option("ID", "subnet of the job", (), like=("network",))
     security_group: tuple[str, ...] = option(
-        "ID", "a security group of the job", (), like=("network",)
+        "ID", "security group of the job", (), like=("network",)
     )
-    kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
+    kms_key: str = option("ID", "key that encrypts volumes and output", "")
     encrypt: bool = option("", "encrypt the traffic between hosts", False)
     isolate: bool = option("", "cut the job off from the network", False)
     keep_alive: str = option(
-        "DURATION", "how long machines stay for the next job", "", like=("persistent_resource",)
+        "DURATION", "how long to keep machines for the next job", "", like=("persistent_resource",)
     )
     attempts: str = option("N", "most times that the service starts the job", "", like=("restart",))
-    reservation: str = option("ARN", "training plan whose machines to use", "")
+    reservation: str = option("ARN", "reservation or training plan to use", "")
     check_machines: bool = option(
         "", "test the machines before the program starts", False,
         label="Check machines", folded=True,
@@ -58,7 +58,7 @@ class SageMakerOptions(CloudOptions):
     )  # fmt: skip
     web_access: bool = option("", "allow a shell in the replicas", False)
     warm_start: tuple[str, ...] = option(
-        "JOB[,transfer]", "a tuning job whose trials a study begins with", ()
+        "JOB[,transfer]", "tuning job whose trials the study learns from", ()
     )
     autotune: bool = option("", "let SageMaker choose what a study leaves open", False)
 

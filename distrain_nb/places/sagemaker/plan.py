@@ -8,12 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import filled, notes
+from distrain_nb.backends.options import setting_notes, with_settings
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.equipment import equipped
-from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name, variables_of
-from distrain_nb.backends.remote.submission import Spec, substituted
-from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.options import (
+    NOTE,
+    plain_variables,
+    run_name,
+    short_name,
+    variables_of,
+)
+from distrain_nb.backends.remote.submission import Spec, fill_placeholders
+from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
 from distrain_nb.image.base import requirement_name
 from distrain_nb.layout import Layout
@@ -21,11 +27,17 @@ from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
 from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
-from distrain_nb.places.sagemaker.limits import beyond
+from distrain_nb.places.sagemaker.limits import limit_findings
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.places.sagemaker.request import Start, read, request_of
-from distrain_nb.places.sagemaker.settings import Settings, fitting, problems, settings_of, settled
+from distrain_nb.places.sagemaker.settings import (
+    Settings,
+    applicable_settings,
+    problems,
+    settings_of,
+    settings_with_origin,
+)
 from distrain_nb.places.sagemaker.validation import findings
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.types import Json, JsonObject
@@ -86,7 +98,7 @@ class SageMakerPlan:
             required=self.job.program.required,
             uploads=self.job.uploads,
             deliveries=(self.start.delivery,),
-            request=substituted(self.stored_request(), {RUN: run}),
+            request=fill_placeholders(self.stored_request(), {RUN: run}),
             variables=self._values(),
         )
 
@@ -99,7 +111,7 @@ class SageMakerPlan:
         return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:
-        return plain(variables_of(self.job.options.env))
+        return plain_variables(variables_of(self.job.options.env))
 
     def stored_request(self) -> dict[str, Json]:
         """Return the request as it is shown and kept: without the values of variables."""
@@ -113,7 +125,7 @@ class SageMakerPlan:
     def command(self, operation: str, request: JsonObject, name: str) -> str:
         """Return a command for a shell that sends a request with this job's image; what it makes
         has that name, and the time behind it."""
-        body = json.dumps(substituted(request, {IMAGE: self.target()}), indent=2)
+        body = json.dumps(fill_placeholders(request, {IMAGE: self.target()}), indent=2)
         lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
@@ -131,7 +143,7 @@ class SageMakerPlan:
         return f"{self.settings.repository or 'REPOSITORY'}:{RUN}"
 
     def _notes(self) -> Iterator[str]:
-        yield from notes(self.settled)
+        yield from setting_notes(self.settled)
         if self._values():
             yield NOTE
         if self.start.delivery is Delivery.IMAGE:
@@ -146,14 +158,14 @@ class SageMakerPlan:
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
     """Plan a job; the same job always has the same plan. Raises OptionError."""
-    settings, origins = settings_of(job), settled(job)
+    settings, origins = settings_of(job), settings_with_origin(job)
     job = replace(
         job,
         layout=replace(_with_primary(job.layout), launcher=_launcher(job)),
-        options=filled(job.options, fitting(job)),
+        options=with_settings(job.options, applicable_settings(job)),
     )
     equipment = equipment_of(job, settings.region)
-    job, base = equipped(job, equipment), equipment.image
+    job, base = with_packages(job, equipment), equipment.image
     start = _start(job, base)
     request = request_of(job, settings, start)
     every = (
@@ -161,7 +173,7 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
         *equipment.findings,
         *findings(job, start, base),
         *_about_processes(job, start),
-        *beyond(request),
+        *limit_findings(request),
     )
     return SageMakerPlan(job, settings, origins, start, base, request, every, equipment.platform)
 
@@ -170,7 +182,7 @@ def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     """Yield what is wrong with the ranks of the first of the variants that has something wrong."""
     numbered = zip(job.layout.variants(), start.ranks_of, strict=True)
     findings = (
-        tuple(about_processes(job.program, variant, ranks, hardware_of(variant).processes))
+        tuple(process_findings(job.program, variant, ranks, hardware_of(variant).processes))
         for variant, (_, ranks) in numbered
     )
     yield from next(filter(None, findings), ())

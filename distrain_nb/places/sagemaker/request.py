@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import plain, secrets, variables_of
+from distrain_nb.backends.remote.options import plain_variables, secrets, variables_of
 from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
@@ -253,4 +253,4 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
         ours["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
     ours |= {**time_limit(job.layout), **tracker.variables(job)}
     variables = variables_of(job.options.env)
-    return {**ours, **plain(variables), **secrets(variables, options.secret)}
+    return {**ours, **plain_variables(variables), **secrets(variables, options.secret)}

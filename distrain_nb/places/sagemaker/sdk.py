@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.sdk import needing
+from distrain_nb.backends.remote.sdk import sdk_required
 from distrain_nb.types import Value
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def foreign(job: object) -> SageMakerSpec | None:
 
 def sdk_object(name: str, region: str) -> Value:
     """Return the SDK's `TrainingJob` of that name. Raises DistrainError."""
-    with needing("sagemaker-sdk"):
+    with sdk_required("sagemaker-sdk"):
         import boto3
         from sagemaker.core.resources import TrainingJob
 

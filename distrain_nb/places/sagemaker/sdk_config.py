@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from distrain_nb.backends.options import Found
+from distrain_nb.backends.options import SettingValue
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SWITCHES, _LISTS = ("isolate", "encrypt"), ("subnet", "security_group")
 _from_s3: dict[str, str] = {}
 
 
-def of_sdk(environ: Mapping[str, str]) -> dict[str, Found]:
+def sdk_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings of both files. Raises OptionError for one that is named and isn't there,
     that can't be read, or that has something else where a setting belongs."""
     files = [_read(place, named=place == environ.get(variable)) for variable, place in (
@@ -109,7 +109,7 @@ def _fetched(address: str) -> str:
     return _from_s3[address]
 
 
-def _setting(name: str, files: list[tuple[str, JsonObject]]) -> Found | None:
+def _setting(name: str, files: list[tuple[str, JsonObject]]) -> SettingValue | None:
     """Return the setting of the first file; variables of both."""
     joined: dict[str, str] = {}
     origins: list[str] = []
@@ -120,11 +120,11 @@ def _setting(name: str, files: list[tuple[str, JsonObject]]) -> Found | None:
                 continue
             where = f"{file}: {'.'.join(keys)}"
             if name != "env":
-                return Found(_value(name, value, where), file)
+                return SettingValue(_value(name, value, where), file)
             origins.append(file)
             joined = {**_variables(value, where), **joined}
     texts = tuple(f"{variable}={value}" for variable, value in joined.items())
-    return Found(texts, " and ".join(origins)) if texts else None
+    return SettingValue(texts, " and ".join(origins)) if texts else None
 
 
 def _at(content: JsonObject, keys: tuple[str, ...]) -> Json:

@@ -9,7 +9,8 @@ from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote import options
 from distrain_nb.backends.remote.cloud import CloudService
-from distrain_nb.backends.remote.submission import JsonT, substituted
+from distrain_nb.backends.remote.sdk import NoOutput
+from distrain_nb.backends.remote.submission import JsonT, fill_placeholders
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.delivery import write_archive
 from distrain_nb.places.sagemaker.jobs import Instances, TrainingJobs
@@ -24,7 +25,7 @@ from distrain_nb.types import Json, JsonObject
 if TYPE_CHECKING:
     from botocore.client import BaseClient
 
-    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.delivery import ProgramFolder
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
 
 
@@ -48,7 +49,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         """Return the request with the values of variables."""
-        environment = options.filled(read(request)["Environment"], self.spec.variables)
+        environment = options.restored_variables(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:
@@ -110,7 +111,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def _staged(self, image: str) -> JsonObject:
         return self._filled(self.spec.request, {IMAGE: image})
 
-    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+    def _write_archive(self, program: ProgramFolder, file: IO[bytes]) -> str:
         write_archive(program, self.spec.framework, file)
         return SOURCE
 
@@ -126,8 +127,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
         """Fill in the values, and the account's number, which is asked for only if needed."""
-        filled = substituted(value, values)
-        return substituted(filled, {ACCOUNT: self._account}) if ACCOUNT in str(filled) else filled
+        filled = fill_placeholders(value, values)
+        return (
+            fill_placeholders(filled, {ACCOUNT: self._account})
+            if ACCOUNT in str(filled)
+            else filled
+        )
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name
@@ -166,3 +171,28 @@ class SageMakerService(CloudService[SageMakerSpec]):
     def _client(self, name: str) -> BaseClient:
         with plain_words("log in to AWS"):
             return client(name, self.spec.region, self.endpoints)
+
+
+class ForeignService(SageMakerService):
+    """A job that the SDK has started: its state, its log, its metric definitions, its end."""
+
+    @cached_property
+    def output(self) -> NoOutput:
+        """Empty: only our worker writes event files and results where we look for them."""
+        return NoOutput()
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
+        """Return the lines since the cursor, with the metrics that the job's definitions find in
+        them."""
+        return self._described.log(job, cursor, last=last)
+
+    @cached_property
+    def _described(self) -> SageMakerService:
+        """The service with the request that it says the job had."""
+        with plain_words("ask what the job runs on"):
+            asked = self._client("sagemaker").describe_training_job(TrainingJobName=self.spec.job)
+        return SageMakerService(replace(self.spec, request=asked), self.endpoints)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job and its log in the console."""
+        return {name: link for name, link in super().links(job).items() if name in ("job", "log")}

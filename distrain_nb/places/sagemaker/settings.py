@@ -16,12 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import Found, first, text_of, ways
+from distrain_nb.backends.options import SettingValue, first_of_each, text_of, ways_to_set
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.sagemaker.names import ACCOUNT
 from distrain_nb.places.sagemaker.regions import partition_of, partitions, regions
-from distrain_nb.places.sagemaker.sdk_config import of_sdk
+from distrain_nb.places.sagemaker.sdk_config import sdk_settings
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.options import SageMakerJob
@@ -36,7 +36,7 @@ REHEARSED = {
     "role": "arn:aws:iam::123456789012:role/rehearsal",
 }
 
-_NONE = Found("", "")
+_NONE = SettingValue("", "")
 
 # What an administrator may have set besides, as options have it.
 _MORE = ("base", "subnet", "security_group", "label", "env", "isolate", "encrypt")
@@ -76,7 +76,7 @@ class Settings:
 
 def settings_of(job: SageMakerJob) -> Settings:
     """Return the settings that hold for a job."""
-    texts = texts_of(job)
+    texts = text_settings(job)
     region, role = str(texts["region"].value), str(texts["role"].value)
     arn = f"arn:{partition_of(region).name}:iam::{ACCOUNT}:role"
     return Settings(
@@ -90,7 +90,7 @@ def settings_of(job: SageMakerJob) -> Settings:
     )
 
 
-def texts_of(job: SageMakerJob) -> dict[str, Found]:
+def text_settings(job: SageMakerJob) -> dict[str, SettingValue]:
     """Return the same, each with where it comes from; what nobody has made is empty."""
     region = _text(job, "region", VARIABLES)
     names = _own_names(str(region.value))
@@ -108,12 +108,12 @@ def texts_of(job: SageMakerJob) -> dict[str, Found]:
     }
 
 
-def settled(job: SageMakerJob) -> dict[str, Found]:
+def settings_with_origin(job: SageMakerJob) -> dict[str, SettingValue]:
     """Return all that was found or chosen for a job, with where it comes from."""
-    return first(texts_of(job), fitting(job))
+    return first_of_each(text_settings(job), applicable_settings(job))
 
 
-def fitting(job: SageMakerJob) -> dict[str, Found]:
+def applicable_settings(job: SageMakerJob) -> dict[str, SettingValue]:
     """Return the found settings that the options leave open. An image yields to a framework that
     was asked for, and a rehearsal has none that takes a login."""
     chosen = {name for name in _MORE if name not in _JOINED and getattr(job.options, name)}
@@ -124,14 +124,16 @@ def fitting(job: SageMakerJob) -> dict[str, Found]:
     }
 
 
-def _own_names(region: str) -> dict[str, Found]:
+def _own_names(region: str) -> dict[str, SettingValue]:
     """Return the SDK's name for a bucket that nobody has named, and our repository's."""
     if not region:
         return {"bucket": _NONE, "repository": _NONE}
     home = f"{ACCOUNT}.dkr.ecr.{region}.{partition_of(region).domain}/distrain"
     return {
-        "bucket": Found(f"sagemaker-{region}-{ACCOUNT}", f"{OWN_NAME}, made if it isn't there"),
-        "repository": Found(home, "the account's registry, made if it isn't there"),
+        "bucket": SettingValue(
+            f"sagemaker-{region}-{ACCOUNT}", f"{OWN_NAME}, made if it isn't there"
+        ),
+        "repository": SettingValue(home, "the account's registry, made if it isn't there"),
     }
 
 
@@ -179,31 +181,34 @@ def _error(code: str, where: str, message: str) -> Finding:
 
 def _ways(name: str, example: str) -> str:
     more = (f"set the variable {VARIABLES[0]}", f"run aws configure set region {example}")
-    return ways(name, example, *(more if name == "region" else ()))
+    return ways_to_set(name, example, *(more if name == "region" else ()))
 
 
-def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
+def machine_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings in the files of AWS's tools, and Studio's about the notebook's space.
     Raises OptionError for a file of SageMaker's SDK that can't be read."""
-    return first(_of_profile(environ), of_sdk(environ), _of_studio())
+    return first_of_each(_of_profile(environ), sdk_settings(environ), _of_studio())
 
 
-def _of_studio() -> dict[str, Found]:
+def _of_studio() -> dict[str, SettingValue]:
     here = studio.studio()
     if here is None:
         return {}
     role, origin = studio.role(here)
-    return {"region": Found(here.region, str(studio.FILE)), "role": Found(role, origin)}
+    return {
+        "region": SettingValue(here.region, str(studio.FILE)),
+        "role": SettingValue(role, origin),
+    }
 
 
-def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> Found:
+def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> SettingValue:
     """Return the chosen or stored value, else the detected one, else one made up for a
     rehearsal."""
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
     return text_of(job, name, variables, made_up)
 
 
-def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
+def _of_profile(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the region of the profile that is active in the AWS CLI's configuration."""
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
     file = environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
@@ -214,7 +219,7 @@ def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
         return {}
     sections = ("default", "profile default") if name == "default" else (f"profile {name}",)
     regions = (profiles.get(section, "region", fallback="") for section in sections)
-    return {"region": Found(next(filter(None, regions), ""), f"{file}, profile {name}")}
+    return {"region": SettingValue(next(filter(None, regions), ""), f"{file}, profile {name}")}
 
 
 def login_of(environ: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from distrain_nb.backends.remote.service import Stored
+from distrain_nb.backends.remote.service import Stored, renamed
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import code_of, plain_words
 
@@ -107,13 +107,13 @@ class RunOutput:
         if below.startswith(_RESULTS):
             named = self._results.places.items()
             return [Stored(name, size) for name, (_, size) in named if name.startswith(below)]
-        return list(self._listed(_theirs(below)))
+        return list(self._listed(renamed(below, _OURS, _THEIRS)))
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
         if name.startswith(_RESULTS):
             return self._results.read(name, start, end)
-        key = self.prefix + _theirs(name)
+        key = self.prefix + renamed(name, _OURS, _THEIRS)
         with plain_words(f"read s3://{self.bucket}/{key}"):
             asked = {"Bucket": self.bucket, "Key": key, "Range": f"bytes={start}-{end - 1}"}
             data: bytes = self.client.get_object(**asked)["Body"].read()
@@ -126,19 +126,21 @@ class RunOutput:
             pages = list(paginator.paginate(Bucket=self.bucket, Prefix=prefix))
         items = [item for page in pages for item in page.get("Contents", ())]
         return [
-            Stored(_ours(item["Key"].removeprefix(self.prefix)), item["Size"])
+            Stored(renamed(item["Key"].removeprefix(self.prefix), _THEIRS, _OURS), item["Size"])
             for item in items
             if not item["Key"].endswith("/")  # which stands for an empty folder
         ]
 
     @cached_property
-    def _results(self) -> Unpacked:
+    def _results(self) -> UnpackedArchive:
         """The members of the archive; none where there is no archive."""
         key = self.prefix + _ARCHIVE
         with plain_words(f"read s3://{self.bucket}/{key}"):
             for attempts in reversed(range(_ATTEMPTS)):
                 try:
-                    return Unpacked.of(self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
+                    return UnpackedArchive.of(
+                        self.client.get_object(Bucket=self.bucket, Key=key)["Body"]
+                    )
                 except ClientError as error:
                     if code_of(error) == "NoSuchKey":
                         break
@@ -148,11 +150,11 @@ class RunOutput:
                         raise DistrainError(
                             f"Can't read s3://{self.bucket}/{key}: {error}"
                         ) from error
-        return Unpacked(tempfile.TemporaryFile(), {})
+        return UnpackedArchive(tempfile.TemporaryFile(), {})
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackedArchive:
     """Files of an archive one after the other in `file`; `places` are by name, each the first byte
     and the size."""
 
@@ -160,7 +162,7 @@ class Unpacked:
     places: dict[str, tuple[int, int]]
 
     @classmethod
-    def of(cls, body: IO[bytes]) -> Unpacked:
+    def of(cls, body: IO[bytes]) -> UnpackedArchive:
         """Return the results in a gzipped archive: plain files alone, whatever else it may hold."""
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as it is read
         places = {}
@@ -180,11 +182,3 @@ class Unpacked:
         first, size = self.places[name]
         self.file.seek(first + start)
         return self.file.read(max(0, min(end, size) - start))
-
-
-def _theirs(name: str) -> str:
-    return _THEIRS + name.removeprefix(_OURS) if name.startswith(_OURS) else name
-
-
-def _ours(name: str) -> str:
-    return _OURS + name.removeprefix(_THEIRS) if name.startswith(_THEIRS) else name

@@ -21,7 +21,15 @@ from distrain_nb.tuning.rules.places import (
     no_service_choices,
     one_goal,
 )
-from distrain_nb.tuning.rules.study import at, error, instead, joined, linear, noted, setting
+from distrain_nb.tuning.rules.study import (
+    error,
+    joined,
+    linear,
+    parameter_place,
+    setting,
+    study_warning,
+    with_fields,
+)
 from distrain_nb.tuning.spec import (
     Categorical,
     ConvexStopping,
@@ -81,7 +89,7 @@ def _choices(spec: StudySpec) -> Iterator[Finding]:
         fix = setting(f"Run {count:,}", trials=count)
         if count > TRIALS:
             fix = setting("Search at random", search=Search("random", spec.search.seed))
-        yield noted("--trials", "trials-grid", message, fix)
+        yield study_warning("--trials", "trials-grid", message, fix)
     if len(spec.parameters) > MOST_PARAMETERS:
         message = f"{len(spec.parameters)} parameters: {_TITLE} takes {MOST_PARAMETERS}"
         yield error("--tune", "tune-count", message)
@@ -89,13 +97,13 @@ def _choices(spec: StudySpec) -> Iterator[Finding]:
 
 def _parameters(spec: StudySpec) -> Iterator[Finding]:
     for parameter in spec.parameters:
-        domain, where = parameter.domain, at(parameter)
+        domain, where = parameter.domain, parameter_place(parameter)
         if isinstance(domain, Discrete):
             message = (
                 f"{_TITLE} takes the numbers of {parameter.name} as words: their order"
                 f"{'' if parameter.scale == 'linear' else ' and scale'} is lost to the search"
             )
-            yield noted(where, "tune-words", message)
+            yield study_warning(where, "tune-words", message)
         if isinstance(domain, (Discrete, Categorical)) and len(domain.values) > MOST_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_TITLE} takes 30"
             yield error(where, "tune-values", message)
@@ -109,7 +117,7 @@ def _parameters(spec: StudySpec) -> Iterator[Finding]:
             fixes = [setting("Search at random", search=Search("random", spec.search.seed))]
             if domain.high - domain.low < MOST_VALUES:
                 values = tuple(map(float, range(domain.low, domain.high + 1)))
-                every = instead("List its values", parameter, domain=Discrete(values))
+                every = with_fields("List its values", parameter, domain=Discrete(values))
                 fixes.insert(0, every)
             yield error(where, "search-grid", message, *fixes)
 
@@ -173,7 +181,7 @@ def _over(
     if count > most:
         return error(where, code, f"{subject}: {_TITLE} takes up to {most:,}", fix)
     message = f"{subject}: {_TITLE} takes {usual:,} unless the account's quota has been raised"
-    return noted(where, code, message, fix)
+    return study_warning(where, code, message, fix)
 
 
 _KEYS = ("HyperParameterTuningJobConfig", "ParameterRanges", "ResourceLimits")

@@ -233,7 +233,7 @@ class StudyService(SageMakerService):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         definition = read(request)["TrainingJobDefinition"]
-        environment = options.filled(definition["Environment"], self.spec.variables)
+        environment = options.restored_variables(definition["Environment"], self.spec.variables)
         completed = {**definition, "Environment": environment}
         return {**request, "TrainingJobDefinition": cast("Json", completed)}
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.options import short_name
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.forms.study import tuning_config
-from distrain_nb.places.sagemaker.limits import beyond
+from distrain_nb.places.sagemaker.limits import limit_findings
 from distrain_nb.places.sagemaker.names import RUN
 from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.tuning.rules.study import objectives
@@ -149,7 +149,7 @@ class SageMakerStudyPlan:
     def spec(self) -> SageMakerSpec:
         """Return the facts that a service needs later."""
         run = study_name(self.trial.job)
-        request = substituted(self.request, {RUN: run})
+        request = fill_placeholders(self.request, {RUN: run})
         return replace(self.trial.spec(), run=run, study=True, request=dict(request))
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ class SageMakerStudyPlan:
 def plan_study(trial: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
     """Plan a study; the same study always has the same plan. Raises OptionError."""
     request = tuning_request(trial.job, trial.stored_request(), spec)
-    wide = beyond(substituted(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
+    wide = limit_findings(fill_placeholders(request, {RUN: "r" * LONGEST_NAME}), _OPERATION)
     findings = (*_findings(trial, spec), *(item for item in wide if item not in trial.findings))
     return SageMakerStudyPlan(trial, request, findings)
 

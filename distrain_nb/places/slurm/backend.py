@@ -16,7 +16,7 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
-from distrain_nb.places.slurm.commands import Away, Refused, Untrusted
+from distrain_nb.places.slurm.commands import ControllerUnreachable, Refused, UnverifiedServer
 from distrain_nb.places.slurm.controller import controller, read_url, slurmrestd_settings
 from distrain_nb.places.slurm.options import SlurmOptions
 from distrain_nb.places.slurm.terms import READS
@@ -42,7 +42,7 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         from distrain_nb.places.slurm import plan, sinfo
 
         options = job.options
-        partitions, more = sinfo.printed(options.url, options.token_file)
+        partitions, more = sinfo.cluster_report(options.url, options.token_file)
         facts = {
             plan.JOBS: str(home() / "slurm"),
             plan.PYTHON: sys.executable,
@@ -63,9 +63,9 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
 
         try:
             return {plan.API: str(controller(url, token_file).version)}
-        except (Refused, Untrusted) as error:
+        except (Refused, UnverifiedServer) as error:
             return {plan.TROUBLE: str(error)}
-        except Away:
+        except ControllerUnreachable:
             return {}
 
     def data(self, name: str, uri: str) -> str:

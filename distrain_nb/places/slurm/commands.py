@@ -57,11 +57,11 @@ _BLAMED = (
 )
 
 
-class Away(Unanswered):
+class ControllerUnreachable(Unanswered):
     """The controller doesn't answer."""
 
 
-class Untrusted(Away):
+class UnverifiedServer(ControllerUnreachable):
     """The answering server can't be verified."""
 
 
@@ -87,15 +87,15 @@ def run(*command: str, patience: float = PATIENCE_S, passed: Sequence[int] = ())
             "commands are, such as on a login node"
         ) from None
     except subprocess.TimeoutExpired:
-        raise Away(f"{command[0]} got no answer within {patience:g} s") from None
+        raise ControllerUnreachable(f"{command[0]} got no answer within {patience:g} s") from None
     output, complaint = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
     if done.returncode == 0:
         return output
-    words = in_its_words(complaint or output)
-    raise (Away if AWAY.search(words) else Refused)(words)
+    words = error_text(complaint or output)
+    raise (ControllerUnreachable if AWAY.search(words) else Refused)(words)
 
 
-def in_its_words(complaint: str) -> str:
+def error_text(complaint: str) -> str:
     """Return what a command said, without the command's name before each line."""
     lines = [_PREFIX.sub("", line).strip() for line in complaint.splitlines()]
     return "; ".join(dict.fromkeys(filter(None, lines))) or "it gave no reason"
@@ -147,11 +147,11 @@ def read(text: str) -> tuple[QueuedJob, ...]:
         parts = line.split("|", FORMAT.count("|"))
         if len(parts) > FORMAT.count("|"):
             job, state, reason, start, name = parts
-            rows.append(QueuedJob(job, state, reason, moment(start), name))
+            rows.append(QueuedJob(job, state, reason, epoch_seconds(start), name))
     return tuple(rows)
 
 
-def moment(text: str) -> float:
+def epoch_seconds(text: str) -> float:
     """Return `2026-11-25T22:57:18`, a local time, in seconds; 0 for `N/A` and `Unknown`."""
     try:
         return datetime.fromisoformat(text).timestamp()

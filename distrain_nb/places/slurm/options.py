@@ -37,18 +37,16 @@ class SlurmOptions(RemoteOptions):
         setting="slurm_partition", label="Partition", choices=sinfo.partition_choices,
     )  # fmt: skip
     constraint: str = option(
-        "FEATURES", "features that each node has to have", "",
+        "FEATURES", "features that every node must have", "",
         label="Constraint", choices=sinfo.features,
     )  # fmt: skip
     cpus: str = option("N", "CPUs of each node (default: one a rank)", "", label="CPUs")
     memory: str = option("SIZE", "memory of each node, such as 64G", "", label="Memory")
     exclusive: bool = option("", "share no node with other jobs", False)
-    account: str = option(
-        "NAME", "account that is charged", "", setting="slurm_account", label="Account"
-    )
+    account: str = option("NAME", "account to charge", "", setting="slurm_account", label="Account")
     qos: str = option("NAME", "quality of service", "", setting="slurm_qos", label="QOS")
-    reservation: str = option("NAME", "reservation of nodes to use", "")
-    sbatch: tuple[str, ...] = option("OPTION", "one more option for sbatch, --sbatch=--nice=10", ())
+    reservation: str = option("NAME", "reservation to use", "")
+    sbatch: tuple[str, ...] = option("OPTION", "option for sbatch, such as --sbatch=--nice=10", ())
     jobs_folder: str = option(
         "FOLDER", "folder that all nodes share, for code and logs (default: ~/.distrain/slurm)", "",
         setting="slurm_jobs",
@@ -72,7 +70,7 @@ class SlurmOptions(RemoteOptions):
     mount: tuple[str, ...] = option("FOLDER", "one more folder for the container of --image", ())
 
 
-def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
+def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
     """Yield the options of sbatch that options of ours stand for."""
     for name, value in (
         ("partition", options.partition),
@@ -88,7 +86,7 @@ def chosen(options: SlurmOptions) -> Iterator[tuple[str, str]]:
         yield "exclusive", ""
 
 
-def contained(job: SlurmJob, folder: str, gres: str) -> list[str]:
+def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:
     """Return what stands between `srun` and a command that runs in the job's image: options of
     Pyxis, or Apptainer's own command. The container has the job's folder, the working folder and
     `--mount`. Raises OptionError."""

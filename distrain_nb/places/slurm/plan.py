@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.shared_folder import SharedSpec
-from distrain_nb.cluster import about_processes, choose, ranks_per_replica
+from distrain_nb.cluster import choose, process_findings, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
 from distrain_nb.config import path_named
 from distrain_nb.findings import Finding
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import rest_bodies, validation
 from distrain_nb.places.slurm.controller import read_url
-from distrain_nb.places.slurm.options import contained
+from distrain_nb.places.slurm.options import container_command
 
 if TYPE_CHECKING:
     from distrain_nb.places.slurm.options import SlurmJob
@@ -79,7 +79,7 @@ class SlurmPlan:
     def _start(self, folder: str) -> list[str]:
         """Return what starts Python on a node, in the image if there is one."""
         python = "python3" if self.job.layout.image else self.job.machine.get(PYTHON, "python3")
-        within = contained(self.job, folder, self.options.get("gres", ""))
+        within = container_command(self.job, folder, self.options.get("gres", ""))
         return [*within, self.job.options.python or python]
 
     def __str__(self) -> str:
@@ -110,10 +110,10 @@ def plan(job: SlurmJob) -> SlurmPlan:
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher
     ranks = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
-    options = validation.asked(job, ranks)
+    options = validation.sbatch_options(job, ranks)
     findings = (
         *validation.findings(job, options),
-        *about_processes(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, ranks, gpus),
     )
     draft = SlurmPlan(job, ranks, gpus, options, findings)
     spec = draft.spec()  # raises for options of the script that can't be

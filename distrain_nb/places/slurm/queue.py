@@ -55,7 +55,7 @@ class JobList:
         return next((row.job for row in self.rows if row.name == name), "")
 
 
-def ahead(text: str, jobs: Collection[str]) -> dict[str, int]:
+def jobs_before(text: str, jobs: Collection[str]) -> dict[str, int]:
     """Return how many jobs come before each of one's own; `text` has a line ID|PARTITION for each
     that waits, in their order."""
     counts: dict[str, int] = {}
@@ -131,7 +131,10 @@ class Queue:
         waiting = {row.job for row in answer.rows if row.state == "PENDING"}
         new = waiting - before.ahead.keys()
         if waiting and (new or asked > before.ranked + WAITING_EVERY_S):
-            counts = {**dict.fromkeys(waiting, 0), **ahead(self.controller.waiting(), waiting)}
+            counts = {
+                **dict.fromkeys(waiting, 0),
+                **jobs_before(self.controller.waiting(), waiting),
+            }
             answer = replace(answer, ahead=counts, ranked=asked)
         return answer
 

@@ -28,10 +28,10 @@ from distrain_nb.places.slurm.commands import (
     AWAY,
     PATIENCE_S,
     TOKEN,
-    Away,
+    ControllerUnreachable,
     QueuedJob,
     Refused,
-    Untrusted,
+    UnverifiedServer,
     environment,
 )
 from distrain_nb.places.slurm.rest_bodies import (
@@ -150,7 +150,7 @@ class Rest:
         if _expiry(token) < time.time():
             ended = f"the token for {self.url} has expired"
             if self.token_file:
-                raise Away(f"{ended}: renew it in {self.token_file}")
+                raise ControllerUnreachable(f"{ended}: renew it in {self.token_file}")
             raise Refused(ended)
         return token
 
@@ -187,9 +187,9 @@ class Rest:
         except httpx.HTTPError as error:
             if words := unverified(error):
                 self.__dict__.pop("_client", None)  # the next one reads SSL_CERT_FILE anew
-                raise Untrusted(f"{self.url}: {words}") from None
+                raise UnverifiedServer(f"{self.url}: {words}") from None
             words = str(error) or type(error).__name__
-            raise Away(f"{self.url} doesn't answer: {words}") from None
+            raise ControllerUnreachable(f"{self.url} doesn't answer: {words}") from None
         try:
             reply: Reply = answer.json()
         except ValueError:  # such as a proxy's page
@@ -205,7 +205,7 @@ class Rest:
         if answer.status_code in (401, 403):
             raise Refused(f"{self.url} refuses the token: {words}")
         unanswered = answer.status_code in (502, 503, 504) or AWAY.search(words)
-        raise (Away if unanswered else Refused)(words)
+        raise (ControllerUnreachable if unanswered else Refused)(words)
 
 
 def job_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -235,6 +235,6 @@ def _refuse_public(host: str) -> None:
     try:
         addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except OSError as error:
-        raise Away(f"{host}: {error.strerror}") from None
+        raise ControllerUnreachable(f"{host}: {error.strerror}") from None
     if any(ipaddress.ip_address(text.partition("%")[0]).is_global for text in addresses):
         raise Refused(f"{host} has a public address: a token goes there by https:// alone")

@@ -17,7 +17,7 @@ from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm.commands import Away, QueuedJob, Refused, refusal
+from distrain_nb.places.slurm.commands import ControllerUnreachable, QueuedJob, Refused, refusal
 from distrain_nb.places.slurm.controller import Controller, controller
 from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
 from distrain_nb.places.slurm.queue import Queue
@@ -100,14 +100,14 @@ def live_state(state: str) -> tuple[State, str] | None:
     return (State.QUEUED, "waiting in the queue") if state in WAITING else _LIVE.get(state)
 
 
-def accounted(text: str) -> str:
+def accounting_state(text: str) -> str:
     """Return how a job has ended by what `sacct` prints of its state, such as "CANCELLED by 1000";
     empty where the accounting has not heard of the end, which the controller tells it later."""
     state = text.partition("\n")[0].partition(" ")[0]
     return "" if live_state(state) else state
 
 
-def retried(state: str) -> str:
+def retry_cause(state: str) -> str:
     """Return the cause by which a job that ended so is sent again; empty for none."""
     return _RETRIED.get(state, "")
 
@@ -124,7 +124,7 @@ def cause_in(output: str) -> str:
     return ""
 
 
-def in_words(reason: str) -> str:
+def reason_text(reason: str) -> str:
     """Return why a job waits, with Slurm's own name for it where that says more."""
     words = reason.replace("_", " ")
     if words in _WHY:
@@ -173,9 +173,9 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         self._times[JOB] = time.time()
         return job
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Forget how the last job has ended: the next one has another name."""
-        request = super().again(request, attempt, retries)
+        request = super().prepare_attempt(request, attempt, retries)
         for name in (JOB, ENDED):
             (self.folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -189,11 +189,11 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         answer = self.queue.look(since)
         job = answer.named(self._name) or self._own_number()
         if not job and answer.begun < since:
-            raise Away(answer.trouble or "Slurm's controller doesn't answer")
+            raise ControllerUnreachable(answer.trouble or "Slurm's controller doesn't answer")
         return job
 
     def observe(self, job: str) -> Observed:
-        outcome = self.left()
+        outcome = self.outcome()
         if outcome and outcome.state is State.SUCCEEDED:
             return outcome
         since = max(self.since, self._times.get(JOB, 0.0))
@@ -241,7 +241,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
                 return self._ended(cause, outcome)
         waits = state is State.QUEUED
         before = f"{counted(ahead, 'job')} before it" if ahead else ""
-        why = filter(None, (in_words(row.reason), before)) if waits else ()
+        why = filter(None, (reason_text(row.reason), before)) if waits else ()
         reason = trouble or "; ".join(why)
         return Observed(state, phase, reason=reason, expected=row.start if waits else 0.0)
 
@@ -253,7 +253,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         ending = _ENDS.get(state, "")
         if ending:
             error = _joined(ending, outcome.error if outcome else "")
-            return Observed(State.FAILED, error=error, cause=retried(state))
+            return Observed(State.FAILED, error=error, cause=retry_cause(state))
         if outcome:
             return outcome
         if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:
@@ -274,7 +274,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
     def _accounted(self, job: str) -> str:
         """Return the state that the accounting has; empty where there is none."""
         with suppress(DistrainError):
-            return accounted(self.controller.accounted(job))
+            return accounting_state(self.controller.accounted(job))
         return ""
 
     def _output_tail(self) -> str:

@@ -90,7 +90,12 @@ def read(sinfo: str, scontrol: str = "") -> dict[str, SlurmPartition]:
             continue
         name, marked, up, longest, sizes, number, state, cpus, memory, gres, features = fields
         nodes = Nodes(
-            int(number), state, _number(cpus), _number(memory), listed(gres), listed(features)
+            int(number),
+            state,
+            _number(cpus),
+            _number(memory),
+            list_parts(gres),
+            list_parts(features),
         )
         partition = partitions.get(name) or SlurmPartition(
             name, marked.endswith("*"), up == "up", seconds(longest), _most(sizes), ()
@@ -101,7 +106,7 @@ def read(sinfo: str, scontrol: str = "") -> dict[str, SlurmPartition]:
         limited = partitions.get(values.get("PartitionName", ""))
         accounts = values.get("AllowAccounts", "ALL")
         if limited and accounts != "ALL":
-            partitions[limited.name] = replace(limited, accounts=listed(accounts))
+            partitions[limited.name] = replace(limited, accounts=list_parts(accounts))
     return partitions
 
 
@@ -113,12 +118,12 @@ def parts(gres: str) -> tuple[str, str, int]:
     return match["name"], match["type"] or "", int(match["count"] or 1)
 
 
-def listed(text: str) -> tuple[str, ...]:
+def list_parts(text: str) -> tuple[str, ...]:
     """Return the parts of a list; commas in brackets are none of it."""
     return tuple(filter(None, re.split(r",(?![^(]*\))", text.replace("(null)", ""))))
 
 
-def printed(url: str, token_file: str) -> tuple[str, str]:
+def cluster_report(url: str, token_file: str) -> tuple[str, str]:
     """Return what `sinfo` and `scontrol show partition` print, or slurmrestd has them print, which
     is kept for some seconds; empty texts where there is no cluster, or no answer."""
     return _printed(url, token_file, int(time.monotonic() / KEPT_S))
@@ -134,7 +139,7 @@ def _printed(url: str, token_file: str, turn: int) -> tuple[str, str]:  # noqa: 
 
 def partitions() -> dict[str, SlurmPartition]:
     """Return the partitions of the cluster of the settings; none where it doesn't answer."""
-    return read(*printed(*slurmrestd_settings()))
+    return read(*cluster_report(*slurmrestd_settings()))
 
 
 def _number(text: str) -> int:
@@ -152,7 +157,7 @@ def partition_choices(layout: Layout) -> Iterator[Choice]:
     """Yield the partitions; those fit whose nodes are enough for the layout."""
     needed = layout.size or 1
     for partition in partitions().values():
-        fits = partition.up and needed <= fitting(partition, layout)
+        fits = partition.up and needed <= fitting_nodes(partition, layout)
         yield Choice(partition.name, f"{partition.name} · {partition}", fits)
 
 
@@ -181,7 +186,7 @@ def gres(layout: Layout, path: str) -> Iterator[Choice]:
         yield Choice(text, f"{text} · {number} nodes have it")
 
 
-def fitting(partition: SlurmPartition, layout: Layout) -> int:
+def fitting_nodes(partition: SlurmPartition, layout: Layout) -> int:
     """Return how many nodes of a partition have what the layout's machines are to have."""
     needed = machines(layout)
     alike = (n.number for n in partition.nodes if all(map(n.has, needed)))

@@ -17,7 +17,7 @@ from distrain_nb.layout.options import duration, quoted
 from distrain_nb.places.slurm import forms as sbatch
 from distrain_nb.places.slurm import sinfo
 from distrain_nb.places.slurm.controller import is_unencrypted
-from distrain_nb.places.slurm.options import SlurmOptions, chosen
+from distrain_nb.places.slurm.options import SlurmOptions, chosen_sbatch_options
 from distrain_nb.places.slurm.sinfo import Nodes, SlurmPartition
 from distrain_nb.repairs import with_option
 
@@ -50,17 +50,17 @@ def about(
     job = Job(NO_PROGRAM, layout, Path.cwd(), options)
     job = replace(job, machine=machine(job))
     gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))
-    yield from findings(job, asked(job, layout.ranks_per_replica or max(1, gpus)))
+    yield from findings(job, sbatch_options(job, layout.ranks_per_replica or max(1, gpus)))
 
 
-def asked(job: SlurmJob, ranks: int) -> dict[str, str]:
+def sbatch_options(job: SlurmJob, ranks: int) -> dict[str, str]:
     """Return the options of sbatch for a job with that many ranks on a node."""
     options = sbatch.options(job.layout)
     if job.options.cpus or not job.options.exclusive:  # a node of one's own has all of its CPUs
         options["cpus-per-task"] = job.options.cpus or str(ranks)
     if job.layout.signal_before:
         options["signal"] = f"USR1@{job.layout.signal_before}"  # the worker's; ranks ignore it
-    return {**options, **dict(chosen(job.options)), "chdir": str(job.folder)}
+    return {**options, **dict(chosen_sbatch_options(job.options)), "chdir": str(job.folder)}
 
 
 def findings(job: SlurmJob, options: Mapping[str, str]) -> Iterator[Finding]:

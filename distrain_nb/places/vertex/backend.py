@@ -74,24 +74,24 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return (BUCKETS, *uploads)
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
-        from distrain_nb.places.vertex.settings import of_machine
+        from distrain_nb.places.vertex.settings import machine_settings
 
-        return of_machine(environ)
+        return machine_settings(environ)
 
     def settings(self, job: VertexJob) -> Settled:
-        from distrain_nb.places.vertex.settings import settled
+        from distrain_nb.places.vertex.settings import settings_with_origin
 
-        return settled(job)
+        return settings_with_origin(job)
 
     def machine(self, job: VertexJob) -> Mapping[str, str]:
         """Return the date: containers end at one; and what the image that is named says of
         itself."""
-        from distrain_nb.backends.remote.equipment import TODAY, asked
+        from distrain_nb.backends.remote.equipment import TODAY, registry_answer
         from distrain_nb.places.vertex.containers import stock_of
         from distrain_nb.places.vertex.settings import settings_of
 
         today = datetime.now(timezone.utc).date().isoformat()
-        return {TODAY: today, **asked(job, stock_of(job, settings_of(job).region))}
+        return {TODAY: today, **registry_answer(job, stock_of(job, settings_of(job).region))}
 
     def price(self, layout: Layout) -> Price:
         """Return it by the SKUs of Cloud Billing. Raises NoPrice."""
@@ -141,7 +141,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     ) -> VertexService:
         """Return a job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.places.vertex.plan import VertexSpec
-        from distrain_nb.places.vertex.service import VertexService
+        from distrain_nb.places.vertex.service import ForeignService, VertexService
 
         vertex_spec = VertexSpec.of(spec)
         if vertex_spec.study:
@@ -150,8 +150,6 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
             return VertexStudy(vertex_spec, endpoints)
         if vertex_spec.run or not vertex_spec.job:
             return VertexService(vertex_spec, endpoints)
-        from distrain_nb.places.vertex.followed import ForeignService
-
         return ForeignService(vertex_spec, endpoints)
 
     def foreign(self, job: object) -> VertexSpec | None:

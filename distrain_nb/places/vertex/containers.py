@@ -7,9 +7,9 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.equipment import TODAY, uses_of, with_answer
+from distrain_nb.backends.remote.equipment import TODAY, stock_with_answer, uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
-from distrain_nb.cluster.packages import needs_of
+from distrain_nb.cluster.packages import bridge_modules
 from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -30,7 +30,9 @@ def equipment_of(job: VertexJob, region: str) -> Equipment:
     """Return the base image with the packages that the program needs on it: as chosen, else a
     prebuilt container in the nearest multi-region, else Python's own image in this notebook's
     version."""
-    return equip(uses_of(job), hardware_of(job.layout), with_answer(job, stock_of(job, region)))
+    return equip(
+        uses_of(job), hardware_of(job.layout), stock_with_answer(job, stock_of(job, region))
+    )
 
 
 def stock_of(job: VertexJob, region: str) -> Stock:
@@ -75,7 +77,7 @@ def _container(row: PrebuiltContainer, image: str) -> Container:
         row.framework_version,
         devices,
         _FIRST_TPUS if TPU in devices else (),
-        needs_of(row.framework, devices) if TPU in devices else (),
+        bridge_modules(row.framework, devices) if TPU in devices else (),
         ends=row.end_of_availability,
     )
 

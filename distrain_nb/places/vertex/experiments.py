@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from distrain_nb.backends.options import Found, first
+from distrain_nb.backends.options import SettingValue, first_of_each
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
-from distrain_nb.places.vertex.settings import VARIABLES, of_machine
+from distrain_nb.places.vertex.settings import VARIABLES, machine_settings
 from distrain_nb.worker.files.tracked import VERTEX_SCHEME
 
 # gcloud's own variable for another address of the service.
@@ -72,9 +72,9 @@ def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
         for name in VARIABLES
     }
     chosen = {name: texts.get(name) or variables.get(name, "") for name in ("project", "region")}
-    settings = {name: Found(text, "") for name, text in chosen.items()}
+    settings = {name: SettingValue(text, "") for name, text in chosen.items()}
     if not all(chosen.values()):
-        settings = first(settings, of_machine(environ))
+        settings = first_of_each(settings, machine_settings(environ))
     values = {name: str(item.value) for name, item in settings.items()}
     for name, example in (("project", "my-project"), ("region", "us-central1")):
         if not values.get(name):

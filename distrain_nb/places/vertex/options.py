@@ -35,15 +35,17 @@ _ANY, _NONE = "any", "none"
 class VertexOptions(CloudOptions):
     """Options of a job besides its layout and those of every job."""
 
-    project: str = option("NAME", "project of Google Cloud", "", setting="project")
+    project: str = option("NAME", "Google Cloud project", "", setting="project")
     service_account: str = option(
         "EMAIL", "service account that the job runs as", "",
         setting="service_account", like=("role",),
     )  # fmt: skip
     pipeline: bool = option("", "submit as a training pipeline", False)
-    nfs: tuple[str, ...] = option("SERVER:PATH:MOUNT", "an NFS share to mount", ())
-    lustre: tuple[str, ...] = option("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "a Lustre mount", ())
-    reservation: str = option("NAME", "reservation of machines to use", "")
+    nfs: tuple[str, ...] = option("SERVER:PATH:MOUNT", "NFS share to mount", ())
+    lustre: tuple[str, ...] = option(
+        "ADDRESS:FILESYSTEM:VOLUME:MOUNT", "Lustre volume to mount", ()
+    )
+    reservation: str = option("NAME", "reservation to use", "")
     persistent_resource: str = option(
         "NAME", "persistent resource to run on", "", like=("keep_alive",)
     )
@@ -54,21 +56,21 @@ class VertexOptions(CloudOptions):
         setting="network", like=("subnet", "security_group"),
     )  # fmt: skip
     restart: bool = option(
-        "", "start the whole job again when a replica is lost", False, like=("attempts",)
+        "", "restart the whole job when a replica is lost", False, like=("attempts",)
     )
     no_retries: bool = option(
-        "", "end the job at an internal error of the service", False,
+        "", "don't let the service retry after its own errors", False,
         label="No retries", folded=True, request=("scheduling.disableRetries", "disable_retries"),
     )  # fmt: skip
     network_attachment: str = option(
-        "NAME", "network attachment by which the job reaches your VPC", "", like=("subnet",),
+        "NAME", "network attachment through which the job reaches your VPC", "", like=("subnet",),
         label="Network attachment", folded=True, request=("pscInterfaceConfig.networkAttachment",),
     )  # fmt: skip
     ip_range: tuple[str, ...] = option(
         "NAME", "reserved IP range for the job's machines", (),
         label="IP ranges", folded=True, request=("reservedIpRanges",),
     )  # fmt: skip
-    kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
+    kms_key: str = option("ID", "key that encrypts volumes and output", "")
 
 
 VertexJob: TypeAlias = "Job[VertexOptions]"

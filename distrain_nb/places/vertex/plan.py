@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from distrain_nb.backends.options import notes as notes_of
+from distrain_nb.backends.options import setting_notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.equipment import equipped
-from distrain_nb.backends.remote.options import NOTE, plain, run_name, short_name
-from distrain_nb.backends.remote.submission import Spec, causes, substituted
-from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
+from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.options import NOTE, plain_variables, run_name, short_name
+from distrain_nb.backends.remote.submission import Spec, fill_placeholders, retry_causes
+from distrain_nb.cluster import PER_GPU, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import IMAGE
@@ -19,8 +19,13 @@ from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of
 from distrain_nb.places.vertex.options import VertexJob
-from distrain_nb.places.vertex.settings import Settings, missing, settings_of, settled
-from distrain_nb.places.vertex.validation import beyond, findings, launcher_of
+from distrain_nb.places.vertex.settings import (
+    Settings,
+    missing_settings,
+    settings_of,
+    settings_with_origin,
+)
+from distrain_nb.places.vertex.validation import findings, launcher_of, limit_findings
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.types import Json, JsonObject
 
@@ -87,14 +92,14 @@ class VertexPlan:
             required=self.job.program.required,
             uploads=self.job.uploads,
             deliveries=self.deliveries,
-            request=substituted(sent, {request.RUN: run}),
+            request=fill_placeholders(sent, {request.RUN: run}),
             variables=self._values(),
             retries=self.job.layout.retries or 0,
-            retried=causes(self.job.layout),
+            retried=retry_causes(self.job.layout),
         )
 
     def _values(self) -> dict[str, str]:
-        return plain(options.variables(self.job.options.env))
+        return plain_variables(options.variables(self.job.options.env))
 
     @property
     def shown(self) -> dict[str, Json]:
@@ -126,7 +131,7 @@ class VertexPlan:
             f"{request.RUN} becomes the run's name.",
             *(" ".join(head),),
         ]
-        spec = substituted(config, {IMAGE: self.target()})
+        spec = fill_placeholders(config, {IMAGE: self.target()})
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def target(self) -> str:
@@ -138,7 +143,7 @@ class VertexPlan:
         return f"{repository}/{short_name(self.job.name)}:{request.RUN}"
 
     def _notes(self) -> Iterator[str]:
-        yield from notes_of(settled(self.job))
+        yield from notes_of(settings_with_origin(self.job))
         if self.builds:
             yield f"The image is built on {self.base}."
         if self._values():
@@ -151,16 +156,16 @@ def plan(job: VertexJob) -> VertexPlan:
     """Plan a job; the same job always has the same plan. Raises OptionError."""
     settings = settings_of(job)
     equipment = equipment_of(job, settings.region)
-    job, base = equipped(job, equipment), equipment.image
+    job, base = with_packages(job, equipment), equipment.image
     gpus = hardware_of(job.layout).processes
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
     problems = (
-        *missing(settings),
+        *missing_settings(settings),
         *equipment.findings,
         *findings(job, settings, base),
-        *beyond(asked),
-        *about_processes(job.program, job.layout, ranks, gpus),
+        *limit_findings(asked),
+        *process_findings(job.program, job.layout, ranks, gpus),
     )
     return VertexPlan(job, settings, base, ranks, gpus, asked, problems, equipment.platform)

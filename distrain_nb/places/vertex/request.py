@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import plain, secrets
+from distrain_nb.backends.remote.options import plain_variables, secrets
 from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Pool, Role
 from distrain_nb.layout.formats.form import IMAGE, image_of
@@ -123,7 +123,7 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
     ours |= {**time_limit(job.layout), **tracker.variables(job)}
     users = options.variables(job.options.env)
     stored = secrets(users, lambda name, text: options.secret(name, text, settings.project))
-    return {**ours, **plain(users), **stored}
+    return {**ours, **plain_variables(users), **stored}
 
 
 def with_variables(

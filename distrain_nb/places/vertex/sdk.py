@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.sdk import needing
+from distrain_nb.backends.remote.sdk import sdk_required
 from distrain_nb.types import Value
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def sdk_object(name: str) -> Value:
 
     Raises DistrainError.
     """
-    with needing("vertex"):
+    with sdk_required("vertex"):
         from google.cloud import aiplatform
 
         from distrain_nb.places.vertex.client import plain_words

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
-from distrain_nb.backends.remote.options import filled
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, packages_to_install
+from distrain_nb.backends.remote.options import restored_variables
+from distrain_nb.backends.remote.sdk import NoOutput
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.storage import Client
 
-    from distrain_nb.backends.remote.delivery import Laid, Requiring
+    from distrain_nb.backends.remote.delivery import PackageNeeds, ProgramFolder
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
 
 
@@ -69,7 +70,7 @@ setup(
 """
 
 
-def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
+def write_archive(program: ProgramFolder, base: str, file: IO[bytes]) -> None:
     """Write a source distribution whose module `distrain_program.task` runs the program; `base` is
     the container that installs it."""
     requirements = list(needed(program, base))
@@ -88,11 +89,11 @@ def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
     )
 
 
-def needed(program: Requiring, base: str) -> Iterator[str]:
+def needed(program: PackageNeeds, base: str) -> Iterator[str]:
     """Return the packages that a prebuilt container installs; its own framework stays."""
     row = prebuilt(current(), base)
     there = PACKAGES.get(row.framework) if row else None
-    return to_install(program, [there] if there else ())
+    return packages_to_install(program, [there] if there else ())
 
 
 CONSOLE = "https://console.cloud.google.com"
@@ -111,7 +112,7 @@ class VertexService(CloudService[VertexSpec]):
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
         return self._jobs.create(
-            with_variables(request, lambda hidden: filled(hidden, self.spec.variables))
+            with_variables(request, lambda hidden: restored_variables(hidden, self.spec.variables))
         )
 
     def find(self, request: JsonObject) -> str:
@@ -122,7 +123,7 @@ class VertexService(CloudService[VertexSpec]):
 
     one_log = False
 
-    def again(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
+    def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
         """Return the request of an attempt: its job has a label of its own, and all else that the
         first had."""
         labels = {RUN_LABEL: f"{self.spec.run}-{attempt.number}"}
@@ -182,9 +183,9 @@ class VertexService(CloudService[VertexSpec]):
             make_bucket(self._storage, spec.bucket, spec.region)
 
     def _staged(self, image: str) -> JsonObject:
-        return substituted(self.spec.request, {IMAGE: image})
+        return fill_placeholders(self.spec.request, {IMAGE: image})
 
-    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+    def _write_archive(self, program: ProgramFolder, file: IO[bytes]) -> str:
         write_archive(program, self.spec.base, file)
         return f"{request.PACKAGE}/{PACKAGE_FILE}"
 
@@ -225,3 +226,16 @@ class VertexService(CloudService[VertexSpec]):
     def _logging(self) -> LoggingServiceV2Client:
         with client.plain_words("log in to Cloud Logging"):
             return client.logging_client(self.endpoints)
+
+
+class ForeignService(VertexService):
+    """A job that the SDK has started: its state, its log, its end."""
+
+    @property
+    def output(self) -> NoOutput:
+        """Empty: only our worker writes event files and results where we look for them."""
+        return NoOutput()
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Return the job and its log in the console."""
+        return {name: link for name, link in super().links(job).items() if name in ("job", "log")}

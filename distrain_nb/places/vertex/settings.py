@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import Found, first, text_of, ways
+from distrain_nb.backends.options import SettingValue, first_of_each, text_of, ways_to_set
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import workbench as google
 
@@ -69,7 +69,7 @@ class Settings:
 
 def settings_of(job: VertexJob) -> Settings:
     """Return the settings that hold for a job."""
-    texts = {name: str(item.value) for name, item in settled(job).items()}
+    texts = {name: str(item.value) for name, item in settings_with_origin(job).items()}
     account = texts.get("service_account", "")
     project, region = texts.get("project", ""), texts.get("region", "")
     return Settings(
@@ -83,13 +83,13 @@ def settings_of(job: VertexJob) -> Settings:
     )
 
 
-def settled(job: VertexJob) -> dict[str, Found]:
+def settings_with_origin(job: VertexJob) -> dict[str, SettingValue]:
     """Return the same, each that was made with where it comes from."""
     made_up = REHEARSED if job.options.rehearsed else {}
     settings = {
         name: text_of(job, name, VARIABLES.get(name, ()), made_up.get(name, "")) for name in _NAMES
     }
-    return first(
+    return first_of_each(
         settings, _own_names(str(settings["project"].value), str(settings["region"].value))
     )
 
@@ -104,15 +104,15 @@ def own_repository(project: str, region: str) -> str:
     return f"{region}-docker.pkg.dev/{project}/distrain" if project and region else ""
 
 
-def _own_names(project: str, region: str) -> dict[str, Found]:
+def _own_names(project: str, region: str) -> dict[str, SettingValue]:
     origin = "the project's and the region's names, made if it isn't there"
     return {
-        "bucket": Found(own_bucket(project, region), origin),
-        "repository": Found(own_repository(project, region), origin),
+        "bucket": SettingValue(own_bucket(project, region), origin),
+        "repository": SettingValue(own_repository(project, region), origin),
     }
 
 
-def missing(settings: Settings) -> Iterator[Finding]:
+def missing_settings(settings: Settings) -> Iterator[Finding]:
     """Yield an error for each setting that a job can't do without, with the ways to make it. A
     bucket lacks only where it can't be named after project and region."""
     for name, example in (
@@ -139,31 +139,31 @@ def _making(settings: Settings, name: str, example: str) -> str:
 
 def _ways(name: str, example: str) -> str:
     if name not in VARIABLES:
-        return ways(name, example)
+        return ways_to_set(name, example)
     section, key = GCLOUD[name][0]
     prefix = "" if section == "core" else f"{section}/"
     variable = f"set the variable {VARIABLES[name][1]}"
-    return ways(name, example, variable, f"run gcloud config set {prefix}{key} {example}")
+    return ways_to_set(name, example, variable, f"run gcloud config set {prefix}{key} {example}")
 
 
-def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
+def machine_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Return the settings of `gcloud`, and those of Compute Engine's metadata server."""
-    settings = first(_of_gcloud(environ))
+    settings = first_of_each(_of_gcloud(environ))
     machine = google.machine(environ)
     if machine is None:
         return settings
     origin = "the metadata server"
-    return first(
+    return first_of_each(
         settings,
         {
-            "project": Found(machine.project, origin),
-            "region": Found(machine.region, origin),
-            "service_account": Found(machine.account, origin),
+            "project": SettingValue(machine.project, origin),
+            "region": SettingValue(machine.region, origin),
+            "service_account": SettingValue(machine.account, origin),
         },
     )
 
 
-def _of_gcloud(environ: Mapping[str, str]) -> dict[str, Found]:
+def _of_gcloud(environ: Mapping[str, str]) -> dict[str, SettingValue]:
     """Project and region of its active configuration; of a zone, its region."""
     file = _gcloud_file(environ)
     properties = configparser.ConfigParser(interpolation=None)
@@ -174,9 +174,9 @@ def _of_gcloud(environ: Mapping[str, str]) -> dict[str, Found]:
     settings = {}
     for name, places in GCLOUD.items():
         texts = (properties.get(*place, fallback="") for place in places)
-        settings[name] = Found(next(filter(None, texts), ""), str(file))
+        settings[name] = SettingValue(next(filter(None, texts), ""), str(file))
     zone = properties.get("compute", "zone", fallback="")
-    return first(settings, {"region": Found(zone.rpartition("-")[0], str(file))})
+    return first_of_each(settings, {"region": SettingValue(zone.rpartition("-")[0], str(file))})
 
 
 def _gcloud_file(environ: Mapping[str, str]) -> Path:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from google.api_core import exceptions
 from requests.adapters import HTTPAdapter
 
-from distrain_nb.backends.remote.service import Stored
+from distrain_nb.backends.remote.service import Stored, renamed
 from distrain_nb.backends.remote.uploading import AT_ONCE
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.vertex.client import Api, plain_words
@@ -112,8 +112,12 @@ class BucketOutput:
     def objects(self, below: str) -> Sequence[Stored]:
         """Return the objects whose names start with `below`. Raises DistrainError."""
         with plain_words(f"list gs://{self.bucket}/{self.prefix}"):
-            blobs = list(self.client.list_blobs(self.bucket, prefix=self.prefix + _theirs(below)))
-        names = (_ours(blob.name.removeprefix(self.prefix)) for blob in blobs)
+            blobs = list(
+                self.client.list_blobs(
+                    self.bucket, prefix=self.prefix + renamed(below, _OURS, _THEIRS)
+                )
+            )
+        names = (renamed(blob.name.removeprefix(self.prefix), _THEIRS, _OURS) for blob in blobs)
         return [
             Stored(name, blob.size)
             for name, blob in zip(names, blobs, strict=True)
@@ -122,17 +126,9 @@ class BucketOutput:
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` (exclusive). Raises DistrainError."""
-        blob = self.client.bucket(self.bucket).blob(self.prefix + _theirs(name))
+        blob = self.client.bucket(self.bucket).blob(self.prefix + renamed(name, _OURS, _THEIRS))
         with plain_words(f"read gs://{self.bucket}/{blob.name}"):
             data: bytes = blob.download_as_bytes(
                 start=start, end=end - 1, raw_download=True, checksum=None
             )
         return data
-
-
-def _theirs(name: str) -> str:
-    return _THEIRS + name.removeprefix(_OURS) if name.startswith(_OURS) else name
-
-
-def _ours(name: str) -> str:
-    return _OURS + name.removeprefix(_THEIRS) if name.startswith(_THEIRS) else name

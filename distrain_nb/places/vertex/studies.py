@@ -19,7 +19,7 @@ from distrain_nb.tuning.rules.places import (
     no_first_trials,
     positive_reverse_log,
 )
-from distrain_nb.tuning.rules.study import at, error, renamed, setting
+from distrain_nb.tuning.rules.study import error, parameter_place, renamed, setting
 from distrain_nb.tuning.spec import Discrete, HyperbandStopping, MedianStopping, Search, StudySpec
 
 _TITLE = "Vertex AI"
@@ -42,7 +42,7 @@ def findings(spec: StudySpec) -> Iterator[Finding]:
         domain = parameter.domain
         if isinstance(domain, Discrete) and len(domain.values) > MOST_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_TITLE} takes 1,000"
-            yield error(at(parameter), "tune-values", message)
+            yield error(parameter_place(parameter), "tune-values", message)
     yield from _without_spaces(spec)
     yield from positive_reverse_log(spec, _TITLE)
 
@@ -53,7 +53,7 @@ def _without_spaces(spec: StudySpec) -> Iterator[Finding]:
         if (better := _joined(parameter.name)) != parameter.name and better:
             message = f"{_TITLE} takes no spaces in a name, as in {shown(parameter.name)}"
             fix = renamed(parameter.name, better)
-            yield error(at(parameter), "tune-name-place", message, fix)
+            yield error(parameter_place(parameter), "tune-name-place", message, fix)
     for goal in spec.goals:
         if _joined(goal.metric) not in ("", goal.metric):
             message = f"{_TITLE} takes no spaces in a metric, as in {shown(goal.metric)}"

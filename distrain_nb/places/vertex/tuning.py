@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import client, request
@@ -48,7 +48,7 @@ class VertexStudyPlan:
     def spec(self) -> VertexSpec:
         """Return the facts that a service needs later."""
         of_trial = self.trial.spec()
-        sent = substituted(self._around(self.trial.shown), {request.RUN: of_trial.run})
+        sent = fill_placeholders(self._around(self.trial.shown), {request.RUN: of_trial.run})
         return replace(of_trial, request=sent, study=True)
 
     def __str__(self) -> str:

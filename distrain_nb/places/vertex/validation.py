@@ -96,7 +96,7 @@ def _of_tracking(job: VertexJob, settings: Settings) -> Iterator[Finding]:
         yield _error("experiment-name", "experiment", message)
 
 
-def beyond(request: JsonObject) -> Iterator[Finding]:
+def limit_findings(request: JsonObject) -> Iterator[Finding]:
     """Yield the parts of a request whose size or form the API's reference rules out."""
     name = str(request["displayName"])
     if len(name) > LONGEST_NAME:

@@ -19,7 +19,7 @@ from typing import ClassVar
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
-from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, make_folder, place, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, host_path, make_folder, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort
 
@@ -99,7 +99,7 @@ class BareProcess(processes.Started):
 
 
 def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
-    worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
+    worker = host_path(image.root, image.environment["PYTHONPATH"].partition(":")[0])
     left_out = {_PACKAGES, "TMPDIR"}
     inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     return {
@@ -109,7 +109,7 @@ def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
             for name, value in replica.environment.items()
         },
         "PYTHONUNBUFFERED": "1",
-        _PROGRAM: str(place(image.root, image.environment[_PROGRAM])),
+        _PROGRAM: str(host_path(image.root, image.environment[_PROGRAM])),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(worker), os.environ.get("PYTHONPATH")))),
     }
 

@@ -27,7 +27,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
-from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, inside, make_folder, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, image_path, make_folder, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort, descendants
 
@@ -227,17 +227,17 @@ class Sandboxed:
         yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
         yield from ("--unshare-uts", "--hostname", replica.name)
         yield from ("--ro-bind", str(root), "/")
-        yield from ("--proc", inside(root, "/proc"), "--dev", inside(root, "/dev"))
+        yield from ("--proc", image_path(root, "/proc"), "--dev", image_path(root, "/dev"))
         for folder in _FRESH:
-            yield from ("--tmpfs", inside(root, folder))
+            yield from ("--tmpfs", image_path(root, folder))
         fresh = list(_FRESH)
         for target, source in replica.mounts.items():
             bind = "--ro-bind" if source.is_symlink() else "--bind"
             yield from (bind, str(source), _mount_point(root, target, fresh))
             fresh.append(target)
-        yield from ("--ro-bind", str(self._hosts), inside(root, "/etc/hosts"))
-        yield from ("--ro-bind", "/etc/resolv.conf", inside(root, "/etc/resolv.conf"))
-        work = inside(root, image.settings.get("WorkingDir") or "/")
+        yield from ("--ro-bind", str(self._hosts), image_path(root, "/etc/hosts"))
+        yield from ("--ro-bind", "/etc/resolv.conf", image_path(root, "/etc/resolv.conf"))
+        work = image_path(root, image.settings.get("WorkingDir") or "/")
         if work != "/":
             yield from ("--bind", str(self._copied(root, work)), work)
         yield from ("--chdir", work, "--clearenv")
@@ -276,7 +276,9 @@ def _unlisted(options: Iterable[str]) -> Iterator[int]:
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
     """Return where to mount something. Other mounts cover what the image has below them."""
     outer = max((mount for mount in mounted if target.startswith(f"{mount}/")), key=len, default="")
-    return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
+    return (
+        image_path(root, outer) + target.removeprefix(outer) if outer else image_path(root, target)
+    )
 
 
 class Sandbox(processes.Started):

@@ -44,7 +44,7 @@ _LARGE = 10_000_000  # bytes of a layer; a smaller one is unpacked in a tenth of
 _TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
 
 
-def place(root: Path, name: str) -> Path:
+def host_path(root: Path, name: str) -> Path:
     """Return where a path of the image is on this machine, its links followed inside `root` alone.
 
     What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
@@ -71,22 +71,22 @@ def place(root: Path, name: str) -> Path:
     return path
 
 
-def inside(root: Path, name: str) -> str:
+def image_path(root: Path, name: str) -> str:
     """Return the same place as a path of the image without links, as a mount needs it."""
-    below = place(root, name).relative_to(root).as_posix()
+    below = host_path(root, name).relative_to(root).as_posix()
     return "/" if below == "." else f"/{below}"
 
 
 def make_folder(root: Path, name: str) -> Path:
     """Return a folder of that name, which may be there, and where its links lead."""
-    folder = place(root, name)
+    folder = host_path(root, name)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def make_file(root: Path, name: str) -> None:
     """Create an empty file below the root unless it exists; follow links within the root."""
-    file = place(root, name)
+    file = host_path(root, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         file.touch()
@@ -94,7 +94,7 @@ def make_file(root: Path, name: str) -> None:
 
 def white_out(root: Path, name: Name, kept_paths: Container[Path]) -> None:
     """Remove what the layers below have there; `kept_paths` are the files of the layer itself."""
-    folder = place(root, name.folder)
+    folder = host_path(root, name.folder)
     if not folder.is_dir():
         return
     for path in folder.iterdir() if name.opaque else (folder / name.removed,):
@@ -119,7 +119,7 @@ def extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, name: Name
     Of its mode what owner, group and others may do is kept: a program that takes its owner's
     rights would lend those of whoever rehearses.
     """
-    target = place(root, name.folder) / name.last
+    target = host_path(root, name.folder) / name.last
     target.parent.mkdir(parents=True, exist_ok=True)
     if entry.isdir() and target.is_dir() and not target.is_symlink():
         target.chmod(entry.mode & 0o777 | 0o700)
@@ -132,7 +132,7 @@ def extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, name: Name
         target.symlink_to(entry.linkname)
     elif entry.islnk():
         folder, last = posixpath.split(posixpath.normpath(f"/{entry.linkname}"))
-        os.link(place(root, folder) / last, target, follow_symlinks=False)
+        os.link(host_path(root, folder) / last, target, follow_symlinks=False)
     elif entry.isfile():
         _write(tar, entry, target)
     return target
@@ -233,7 +233,7 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path, p
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     pieces = _counted(blob.chunks(), ByteCounter(phase, layer.size))
-    lay(gunzipped(pieces) if layer.media_type.endswith("gzip") else pieces, root)
+    apply_layer(gunzipped(pieces) if layer.media_type.endswith("gzip") else pieces, root)
 
 
 def _counted(pieces: Iterable[bytes], counter: ByteCounter) -> Iterator[bytes]:
@@ -242,7 +242,7 @@ def _counted(pieces: Iterable[bytes], counter: ByteCounter) -> Iterator[bytes]:
         yield piece
 
 
-def lay(archive: Iterator[bytes], root: Path) -> None:
+def apply_layer(archive: Iterator[bytes], root: Path) -> None:
     """Put the files of a layer's archive over those that `root` has; it is read to its end.
 
     Raises BadEntry, OSError, ValueError, OverflowError or TarError for one that can't be unpacked.

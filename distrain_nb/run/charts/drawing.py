@@ -20,7 +20,7 @@ import numpy as np
 from distrain_nb.run.charts import figure
 from distrain_nb.run.charts.lines import ChartLine
 from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.summary import brief
+from distrain_nb.run.summary import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -136,7 +136,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     charts = {
         tag: chart(
             tag,
-            brief(last[tag]) if tag in last else "",
+            short_number(last[tag]) if tag in last else "",
             notes.get(tag, ""),
             _svg(tag, curves[tag], colours, _height(tags), metrics) if drawn else "",
         )
@@ -211,10 +211,12 @@ def chart(tag: str, newest: str, note: str, drawn: str) -> str:
 
 def _left_margin(charts: Iterable[Lines], height: float) -> float:
     """Return the room that the longest number beside a chart takes, in pixels."""
-    return left_of(text for lines in charts for _, text in ticks(Y_AXIS, *_y_range(lines, height)))
+    return left_room(
+        text for lines in charts for _, text in ticks(Y_AXIS, *_y_range(lines, height))
+    )
 
 
-def left_of(texts: Iterable[str]) -> float:
+def left_room(texts: Iterable[str]) -> float:
     """Return the room that these take beside a chart, in pixels."""
     return max(LEFT_AT_LEAST_PX, max(map(len, texts), default=0) * CHARACTER_PX + BESIDE_PX)
 
@@ -270,10 +272,10 @@ def _svg(
     if all(not np.isfinite(line.y).any() for line in lines.values()):
         return ""
     drawn = plot(lines, colours, height, stacked=metrics.stacked, in_bands=metrics.in_bands)
-    return framed(drawn, f"{tag} by step")
+    return plot_with_ticks(drawn, f"{tag} by step")
 
 
-def framed(drawn: Plot, label: str) -> str:
+def plot_with_ticks(drawn: Plot, label: str) -> str:
     """Return a plot with its ticks."""
     beside = "".join(
         f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>'

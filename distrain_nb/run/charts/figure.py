@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distrain_nb.run.summary import brief
+from distrain_nb.run.summary import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,19 +140,19 @@ def points_a_line(keys: Sequence[Key]) -> int:
     return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
 
 
-def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
+def chart_data(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
     """Return what the page gets besides the sheet and the points; `newest` names every metric."""
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],
         "traces": traces(tuple(lines), stacked=metrics.stacked),
-        "newest": {tag: brief(last[tag]) if tag in last else "" for tag in metrics.tags},
+        "newest": {tag: short_number(last[tag]) if tag in last else "" for tag in metrics.tags},
         "dots": DOTS_UP_TO,
         "thinned": any(line.is_thinned for line in lines.values()),
     }
 
 
-def packed(line: ChartLine) -> dict[str, object]:
+def packed_numbers(line: ChartLine) -> dict[str, object]:
     """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32.
     `low` and `high` are empty where no point is left out."""
     return {

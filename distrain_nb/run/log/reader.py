@@ -88,7 +88,7 @@ def buffers(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytearra
         begin += size
 
 
-def still(lines: Iterable[Line]) -> list[Line]:
+def final_lines(lines: Iterable[Line]) -> list[Line]:
     """Return the lines with each progress bar as it was left: what a terminal would show at the
     end."""
     shown: list[Line | None] = []
@@ -117,7 +117,7 @@ def line_of(record: bytes) -> Line:
 HEAD = "Traceback (most recent call last)"
 
 
-def folds(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
+def traceback_ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last place of each traceback, up to the line that names the
     exception.
 

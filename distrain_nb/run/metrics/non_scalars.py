@@ -43,13 +43,13 @@ FORMATS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "ima
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts between edges: `left`, `right` and `counts` are float64 of one length, and finite.
+    """Counts between edges: `lower`, `upper` and `counts` are float64 of one length, and finite.
 
     `lost` are the buckets of which that isn't so.
     """
 
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
     counts: NDArray[np.float64]
     lost: int = 0
 

@@ -16,11 +16,11 @@ from distrain_nb import escapes
 from distrain_nb.errors import OptionError
 from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
-from distrain_nb.run.charts.figure import packed, points_a_line, shape
+from distrain_nb.run.charts.figure import chart_data, packed_numbers, points_a_line
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.matching import SearchTerm
-from distrain_nb.run.log.reader import folds
+from distrain_nb.run.log.reader import traceback_ranges
 from distrain_nb.run.log.search import first_error, search
 from distrain_nb.run.pages.listing import title
 from distrain_nb.run.pages.media import index, media
@@ -112,8 +112,8 @@ def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:
     lines = {key: metrics.line(key, points) for key in keys}
     return {
         "sheet": drawing.charts(metrics) if drawn else drawing.sheet(metrics, lines, drawn=False),
-        "shape": shape(metrics, lines),
-        "lines": [_as_text(packed(line)) for line in lines.values()],
+        "shape": chart_data(metrics, lines),
+        "lines": [_as_text(packed_numbers(line)) for line in lines.values()],
     }
 
 
@@ -174,7 +174,7 @@ def _ending(run: Run, query: Query) -> Answer:  # noqa: ARG001
     last = [line for _, line in log.lines(log.rows(Filter())[-ENDING_LINES:])]
     lines = [tagged(summary.labels, line) for line in last]
     parts = [summary.saved_line(time.time()), summary.note, *lines, summary.error]
-    text = "\n".join(escapes.plain(shortened(part)) for part in parts if part)
+    text = "\n".join(escapes.plain(cut_text(part)) for part in parts if part)
     return {"final": summary.final, "text": text}
 
 
@@ -184,7 +184,9 @@ def _tracebacks(run: Run, query: Query) -> Answer:
     first, beyond = _window(query, len(rows))
     begin = max(0, first - LONGEST_TRACEBACK)
     around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
-    places = [(begin + a, begin + b) for a, b in folds([numbered.line for numbered in around])]
+    places = [
+        (begin + a, begin + b) for a, b in traceback_ranges([numbered.line for numbered in around])
+    ]
     return {"folds": [list(fold) for fold in places if fold[1] >= first and fold[0] < beyond]}
 
 
@@ -211,10 +213,10 @@ def _window(query: Query, rows: int) -> tuple[int, int]:
 
 def _row(numbered: Numbered) -> LineRow:
     at, line = numbered
-    return at, line.time, line.process, line.stream, line.moving, shortened(line.text)
+    return at, line.time, line.process, line.stream, line.moving, cut_text(line.text)
 
 
-def shortened(text: str) -> str:
+def cut_text(text: str) -> str:
     """Return the text, cut where it is too long for a page."""
     if len(text) <= LONGEST_TEXT:
         return text

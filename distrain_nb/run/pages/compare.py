@@ -19,7 +19,7 @@ from distrain_nb.run.pages.code import code_of, differences, digest
 from distrain_nb.run.pages.listing import Listing, RunList, RunRow, title
 from distrain_nb.run.pages.media import hyperparameters
 from distrain_nb.run.streams import streams
-from distrain_nb.run.summary import brief, duration
+from distrain_nb.run.summary import duration, short_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -104,7 +104,7 @@ def _of_outcome(compared: Comparison, name: str) -> ComparedRow:
 
 def _of_metric(compared: Comparison, tag: str) -> ComparedRow:
     numbers = [row.get(tag) for row in compared.metrics]
-    texts = tuple("" if number is None else brief(number) for number in numbers)
+    texts = tuple("" if number is None else short_number(number) for number in numbers)
     return ComparedRow(tag, texts, tuple(numbers), _best(numbers, kind_of(tag)))
 
 

@@ -17,7 +17,7 @@ from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
-from distrain_nb.run.summary import MonitoredRun, RunSummary, summary_of, unreadable
+from distrain_nb.run.summary import RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import ANNOTATION_FILE, EVENTS_FOLDER, STATUS_FILE
 from distrain_nb.worker.files.status import STANDS_STILL
 
@@ -37,19 +37,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.pages.best_metric import MetricValues
     from distrain_nb.types import Json
-
-
-class ListedRun(MonitoredRun, Protocol):
-    """The part of a run that a list needs."""
-
-    @property
-    def experiment(self) -> str: ...
-    @property
-    def study(self) -> str: ...
-    @property
-    def line(self) -> str: ...
-    @property
-    def options(self) -> dict[str, list[str]]: ...
 
 
 @dataclass(frozen=True)
@@ -158,14 +145,14 @@ class Rows(ABC, Generic[Listed, Row]):
         """Return the row of one that can't be read."""
 
 
-class Listing(Rows[ListedRun, RunRow]):
+class Listing(Rows[Run, RunRow]):
     """The rows of runs. One that can't be read says so in `summary.error`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._events: dict[tuple[int, float], EventFolder] = {}
 
-    def unreadable(self, listed: ListedRun, error: Exception) -> RunRow:
+    def unreadable(self, listed: Run, error: Exception) -> RunRow:
         self._events.pop(_key(listed), None)
         why = str(error)
         if not isinstance(error, RunUnreadable):
@@ -173,7 +160,7 @@ class Listing(Rows[ListedRun, RunRow]):
         summary = unreadable(listed, why)
         return RunRow(summary, listed.line, listed.experiment, {}, None, study=listed.study)
 
-    def row(self, listed: ListedRun) -> RunRow:
+    def row(self, listed: Run) -> RunRow:
         run, now = listed, summary_of(listed)
         if now.final:
             self._events.pop(_key(run), None)
@@ -183,16 +170,16 @@ class Listing(Rows[ListedRun, RunRow]):
         return _row_of(run, now, metric_values(events))
 
 
-def _row_of(run: ListedRun, now: RunSummary, values: MetricValues) -> RunRow:
+def _row_of(run: Run, now: RunSummary, values: MetricValues) -> RunRow:
     params = {**_written(values), **dict(parameters(run.options))}
     bests = values.bests or {}
     return RunRow(
         now, run.line, run.experiment, values.last, values.best, bests, params, run.study,
-        "" if now.final else alarm_of(now.note),
+        "" if now.final else hang_reason(now.note),
     )  # fmt: skip
 
 
-def alarm_of(note: str) -> str:
+def hang_reason(note: str) -> str:
     """Return why a run that goes on stands still; empty for one that doesn't."""
     if not note.startswith(STANDS_STILL):
         return ""
@@ -220,7 +207,7 @@ def number(text: str) -> float | str:
     return text
 
 
-def _key(run: ListedRun) -> tuple[int, float]:
+def _key(run: Run) -> tuple[int, float]:
     """Return what names a run: numbers begin anew where somebody removes all by hand."""
     return run.id, run.created
 

@@ -140,8 +140,8 @@ def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # n
     filled = [histogram for _, histogram in histograms if len(histogram.counts)]
     if not filled:
         return {"steps": [], "edges": [], "counts": [], "notes": notes}
-    low = min(histogram.left.min() for histogram in filled)
-    high = max(histogram.right.max() for histogram in filled)
+    low = min(histogram.lower.min() for histogram in filled)
+    high = max(histogram.upper.max() for histogram in filled)
     if not low < high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)
@@ -159,7 +159,7 @@ def _in_bins(bars: summary_values.Histogram, edges: NDArray[np.float64]) -> NDAr
     if not len(bars.counts):
         return np.zeros(len(edges) - 1)
     width = (edges[-1] - edges[0]) * 1e-9  # a bucket of no width is one value
-    limits = np.stack([bars.left, np.maximum(bars.right, bars.left + width)], axis=1)
+    limits = np.stack([bars.lower, np.maximum(bars.upper, bars.lower + width)], axis=1)
     sums = np.zeros(len(edges))
     for (lower, right), count in zip(limits, bars.counts, strict=True):
         sums += count * np.clip((edges - lower) / (right - lower), 0, 1)

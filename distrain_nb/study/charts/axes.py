@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from distrain_nb.run.charts.drawing import MINUS, Axis, ticks
-from distrain_nb.study.summary import written
-from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same
+from distrain_nb.study.summary import value_text
+from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,7 +64,7 @@ class ValueAxis:
     def ticks(self) -> list[tuple[float, str]]:
         """Return the positions and texts of its ticks."""
         if self.kind == "listed":
-            values = [(value, written(value)) for value in self.values]
+            values = [(value, value_text(value)) for value in self.values]
         elif self.kind == "linear":
             values = list(ticks(_TICKS, self.low, self.high))
         else:
@@ -79,7 +79,7 @@ class ValueAxis:
             "kind": self.kind,
             "low": self.low,
             "high": self.high,
-            "values": [written(value) for value in self.values],
+            "values": [value_text(value) for value in self.values],
         }
 
     def _along(self, value: float) -> float | None:
@@ -142,7 +142,7 @@ def _listed(parameters: Iterable[Parameter]) -> list[Value]:
 
 
 def _alike(one: Value, other: Value | None) -> bool:
-    return other is not None and same(one, other)
+    return other is not None and same_value(one, other)
 
 
 def _log_share(value: float, low: float, high: float) -> float | None:

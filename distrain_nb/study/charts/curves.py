@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.run.charts.drawing import SIDE
-from distrain_nb.run.summary import brief
+from distrain_nb.run.summary import short_number
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis
 from distrain_nb.study.trial import POINTS_OF_CURVE
 
@@ -57,7 +57,7 @@ class LearningCurves:
     @property
     def note(self) -> str:
         """Say what is not drawn; empty where everything is."""
-        shown = f"shown: {brief(self.axis.low)} to {brief(self.axis.high)}"
+        shown = f"shown: {short_number(self.axis.low)} to {short_number(self.axis.high)}"
         return shown if self.is_cut else ""
 
     def path(self, trial: int) -> str:

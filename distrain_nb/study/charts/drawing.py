@@ -11,12 +11,20 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.charts.drawing import SIDE, Plot, chart, framed, ground, group, left_of
-from distrain_nb.run.summary import brief, plural
+from distrain_nb.run.charts.drawing import (
+    SIDE,
+    Plot,
+    chart,
+    ground,
+    group,
+    left_room,
+    plot_with_ticks,
+)
+from distrain_nb.run.summary import plural, short_number
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes
 from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.files import TrialState
-from distrain_nb.study.summary import best_so_far, qualities, value_of
+from distrain_nb.study.summary import best_so_far, trial_ranks, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +61,7 @@ class StudyDrawing:
         ]
         self._of_goals = frozenset(map(id, self._goals))
         self._shares: dict[tuple[int, int], float | None] = {}
-        self._shades = qualities(summary.trials, summary.spec.goals[0])
+        self._shades = trial_ranks(summary.trials, summary.spec.goals[0])
 
     @property
     def axes(self) -> list[ValueAxis]:
@@ -94,7 +102,7 @@ class StudyDrawing:
         axes = [*self._goals, *(drawn.axis for drawn in curves)]
         texts = [text for axis in axes for _, text in axis.ticks]
         return (
-            f'<div class="dn-sheet dn-study-sheet" style="--dn-left:{left_of(texts):.0f}px">'
+            f'<div class="dn-sheet dn-study-sheet" style="--dn-left:{left_room(texts):.0f}px">'
             f"{self._legend()}{group('', first)}{lines}{group('', [self._parallel()])}"
             f"{''.join(slices)}"
             f"{self._notes()}</div>"
@@ -120,14 +128,16 @@ class StudyDrawing:
         line = _steps(best, self._summary.trials[-1].number, across, axis)
         rows, columns = _rows(axis), _columns(across)
         plot = Plot(f"{ground(rows)}{line}{marks}", rows, columns)
-        text = f"best {brief(best[-1][1])}" if best else ""
-        return chart(goal.metric, text, "", framed(plot, f"{goal.metric} by trial, with the best"))
+        text = f"best {short_number(best[-1][1])}" if best else ""
+        return chart(
+            goal.metric, text, "", plot_with_ticks(plot, f"{goal.metric} by trial, with the best")
+        )
 
     def _slice(self, across: ValueAxis, axis: ValueAxis) -> str:
         marks = self._dots(axis, lambda trial: self._share(trial, across))
         rows = _rows(axis)
         plot = Plot(f"{ground(rows)}{marks}", rows, _columns(across))
-        return chart(across.name, "", "", framed(plot, f"{axis.name} by {across.name}"))
+        return chart(across.name, "", "", plot_with_ticks(plot, f"{axis.name} by {across.name}"))
 
     def _learning(self, curves: LearningCurves) -> str:
         """Draw learning curves: ended trials, running ones above them, the best on top."""
@@ -146,7 +156,7 @@ class StudyDrawing:
         )
         rows, columns = _rows(curves.axis), _columns(curves.across)
         plot = Plot(f"{ground(rows)}{lines}", rows, columns)
-        return chart(curves.name, curves.note, "", framed(plot, f"{curves.name} by step"))
+        return chart(curves.name, curves.note, "", plot_with_ticks(plot, f"{curves.name} by step"))
 
     def _parallel(self) -> str:
         axes = self.axes

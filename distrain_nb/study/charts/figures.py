@@ -13,7 +13,7 @@ from distrain_nb.study.charts.axes import parameter_axes
 from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.charts.drawing import PARALLEL
 from distrain_nb.study.files import TrialState
-from distrain_nb.study.summary import best_so_far, qualities, value_of
+from distrain_nb.study.summary import best_so_far, trial_ranks, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def _dots(
     summary: StudySummary, trials: Sequence[StudyTrial], goal: str, x: Sequence[object]
 ) -> dict[str, object]:
     """Return a dot for each trial, with its number and state at the mouse."""
-    shades = qualities(summary.trials, summary.spec.goals[0])
+    shades = trial_ranks(summary.trials, summary.spec.goals[0])
     front = {trial.number for trial in summary.front}
     edges = [
         TOP if trial.number in front else _OF_STATES.get(trial.state, GOOD) for trial in trials
@@ -125,7 +125,7 @@ def _learning(summary: StudySummary, curves: LearningCurves) -> go.Figure:
 def _parallel(summary: StudySummary, names: Sequence[str]) -> go.Figure:
     """Return a line for each trial that has all goals, through its parameters and goals."""
     trials = [trial for trial in summary.trials if {*summary.goals} <= trial.goals.keys()]
-    shades = qualities(summary.trials, summary.spec.goals[0])
+    shades = trial_ranks(summary.trials, summary.spec.goals[0])
     dimensions = [_dimension(name, [trial.params.get(name) for trial in trials]) for name in names]
     dimensions += [_dimension(g, [value_of(trial, g) for trial in trials]) for g in summary.goals]
     colour = [shades.get(trial.number, 0.0) for trial in trials]

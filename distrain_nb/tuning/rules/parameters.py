@@ -10,15 +10,15 @@ from dataclasses import replace
 from distrain_nb.errors import closest, shown
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.tuning.rules.study import (
-    at,
     contains,
     error,
-    instead,
     joined,
     linear,
-    noted,
+    parameter_place,
     positive,
+    study_warning,
     unconditional,
+    with_fields,
     without,
 )
 from distrain_nb.tuning.spec import (
@@ -29,9 +29,9 @@ from distrain_nb.tuning.spec import (
     Parameter,
     StudySpec,
     Value,
-    same,
+    same_value,
 )
-from distrain_nb.tuning.text import written
+from distrain_nb.tuning.text import value_text
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
 def _name(parameter: Parameter) -> Iterator[Finding]:
     if not parameter.name.strip():
         message = f"invalid name {shown(parameter.name)}: expected a letter or another sign"
-        yield error(at(parameter), "tune-name", message, without(parameter))
+        yield error(parameter_place(parameter), "tune-name", message, without(parameter))
 
 
 def _bounds(parameter: Parameter) -> Iterator[Finding]:
@@ -61,12 +61,12 @@ def _bounds(parameter: Parameter) -> Iterator[Finding]:
     numbers = domain.values if isinstance(domain, Discrete) else (domain.low, domain.high)
     if not all(map(math.isfinite, numbers)):
         message = f"{parameter.name} has values without end: expected finite numbers"
-        yield error(at(parameter), "tune-finite", message, without(parameter))
+        yield error(parameter_place(parameter), "tune-finite", message, without(parameter))
     elif not isinstance(domain, Discrete) and domain.low > domain.high:
         turned = type(domain)(domain.high, domain.low, domain.default)  # type: ignore[arg-type]
         message = f"the range of {parameter.name} ends at {domain.high}, before it begins"
-        fix = instead(f"Write {domain.high}..{domain.low}", parameter, domain=turned)
-        yield error(at(parameter), "tune-range", message, fix)
+        fix = with_fields(f"Write {domain.high}..{domain.low}", parameter, domain=turned)
+        yield error(parameter_place(parameter), "tune-range", message, fix)
 
 
 def _values(parameter: Parameter) -> Iterator[Finding]:
@@ -75,24 +75,26 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         return
     if not domain.values:
         message = f"{parameter.name} has no values to choose from"
-        yield error(at(parameter), "tune-values", message, without(parameter))
+        yield error(parameter_place(parameter), "tune-values", message, without(parameter))
         return
     distinct: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
     values: tuple[Value, ...] = domain.values
     for value in dict.fromkeys(values):
-        if not distinct or not same(value, distinct[-1]):
+        if not distinct or not same_value(value, distinct[-1]):
             distinct.append(value)
     if len(distinct) < len(domain.values):
         message = f"{parameter.name} has values twice: {joined(_again(domain.values))}"
         once = replace(domain, values=tuple(distinct))  # type: ignore[arg-type]
-        fix = instead("Keep each value once", parameter, domain=once)
-        yield error(at(parameter), "tune-values", message, fix)
+        fix = with_fields("Keep each value once", parameter, domain=once)
+        yield error(parameter_place(parameter), "tune-values", message, fix)
 
 
 def _again(values: tuple[Value, ...]) -> list[str]:
     """Return each value that equals an earlier one."""
-    repeated = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
-    return list(dict.fromkeys(map(written, repeated)))
+    repeated = (
+        value for n, value in enumerate(values) if any(same_value(value, v) for v in values[:n])
+    )
+    return list(dict.fromkeys(map(value_text, repeated)))
 
 
 def _truth(parameter: Parameter) -> Iterator[Finding]:
@@ -100,8 +102,8 @@ def _truth(parameter: Parameter) -> Iterator[Finding]:
     if values and {*values} <= {"True", "False"}:
         message = f"{parameter.name} gets the words True and False, which both count as true"
         numbers = Discrete(tuple(float(value == "True") for value in values))
-        fix = instead("Write 0|1", parameter, domain=numbers)
-        yield noted(at(parameter), "tune-truth", message, fix)
+        fix = with_fields("Write 0|1", parameter, domain=numbers)
+        yield study_warning(parameter_place(parameter), "tune-truth", message, fix)
 
 
 def _scale(parameter: Parameter) -> Iterator[Finding]:
@@ -113,7 +115,7 @@ def _scale(parameter: Parameter) -> Iterator[Finding]:
         message = "a log scale needs values above 0, also the first of them"
     else:
         return  # what a reverse-log scale needs differs from place to place
-    yield error(at(parameter), "tune-scale", message, linear(parameter))
+    yield error(parameter_place(parameter), "tune-scale", message, linear(parameter))
 
 
 def _default(parameter: Parameter) -> Iterator[Finding]:
@@ -121,8 +123,8 @@ def _default(parameter: Parameter) -> Iterator[Finding]:
     if domain.default is None or isinstance(domain, Discrete) or contains(domain, domain.default):
         return  # of a list of numbers the nearest is taken
     message = f"the default {domain.default} of {parameter.name} is none of its values"
-    fix = instead("Remove the default", parameter, domain=replace(domain, default=None))
-    yield error(at(parameter), "tune-default", message, fix)
+    fix = with_fields("Remove the default", parameter, domain=replace(domain, default=None))
+    yield error(parameter_place(parameter), "tune-default", message, fix)
 
 
 def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
@@ -139,7 +141,7 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         message = f"{parameter.name} depends on {condition.parent}, which isn't a parameter"
         if close:
             changed = replace(condition, parent=close)
-            fixes = [instead(f"Depend on {close}", parameter, condition=changed)]
+            fixes = [with_fields(f"Depend on {close}", parameter, condition=changed)]
     elif len(parents) > 1:
         message = f"{parameter.name} depends on {condition.parent}, which there are several of"
     elif not _can_be_parent(parents[0]):
@@ -156,8 +158,10 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         message = f"{joined(none) or 'nothing'} isn't a value of {condition.parent}"
         if possible:
             narrowed = Condition(condition.parent, possible)
-            fixes = [instead(f"Keep {joined(possible)}", parameter, condition=narrowed)]
-    yield error(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
+            fixes = [with_fields(f"Keep {joined(possible)}", parameter, condition=narrowed)]
+    yield error(
+        parameter_place(parameter), "tune-condition", message, *fixes, unconditional(parameter)
+    )
 
 
 def _can_be_parent(parameter: Parameter) -> bool:
@@ -175,7 +179,7 @@ def _repeated(spec: StudySpec) -> Iterator[Finding]:
                     f"{name} is defined twice, under conditions that can hold at the same time"
                 )
                 fix = Fix(f"Keep the first {name}", _without_one(later, number))
-                yield error(at(later), "tune-twice", message, fix)
+                yield error(parameter_place(later), "tune-twice", message, fix)
 
 
 def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
@@ -195,7 +199,7 @@ def _meet(parameter: Parameter, twin: Parameter) -> bool:
     first, second = parameter.condition, twin.condition
     if first is None or second is None or first.parent != second.parent:
         return True
-    return any(same(value, match) for value in first.values for match in second.values)
+    return any(same_value(value, match) for value in first.values for match in second.values)
 
 
 def _circles(spec: StudySpec) -> Iterator[Finding]:
@@ -213,4 +217,6 @@ def _circles(spec: StudySpec) -> Iterator[Finding]:
             name = parents[name]
         if name == parameter.name:
             message = f"{parameter.name} depends on itself"
-            yield error(at(parameter), "tune-circle", message, unconditional(parameter))
+            yield error(
+                parameter_place(parameter), "tune-circle", message, unconditional(parameter)
+            )

@@ -12,16 +12,16 @@ from distrain_nb.findings import Finding
 from distrain_nb.layout.place import place_of
 from distrain_nb.tuning.place import study_place
 from distrain_nb.tuning.rules.study import (
-    at,
     error,
-    instead,
     joined,
     linear,
-    noted,
     objectives,
+    parameter_place,
     positive,
     setting,
+    study_warning,
     unconditional,
+    with_fields,
 )
 from distrain_nb.tuning.spec import (
     Categorical,
@@ -69,7 +69,7 @@ def positive_reverse_log(spec: StudySpec, place: str) -> Iterator[Finding]:
         ranged = not isinstance(parameter.domain, Categorical)
         if parameter.scale == "reverse-log" and ranged and not positive(parameter):
             message = f"a reverse-log scale on {place} needs values above 0, also the first of them"
-            yield error(at(parameter), "tune-scale", message, linear(parameter))
+            yield error(parameter_place(parameter), "tune-scale", message, linear(parameter))
 
 
 def no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def no_conditions(spec: StudySpec, place: str) -> Iterator[Finding]:
     """Refuse parameters that are there in some trials only."""
     for parameter in (parameter for parameter in spec.parameters if parameter.condition):
         message = f"{place} has no conditions: {parameter.name} is there in some trials only"
-        where = at(parameter)
+        where = parameter_place(parameter)
         yield error(where, "tune-condition-place", message, unconditional(parameter))
 
 
@@ -112,9 +112,11 @@ def no_defaults(spec: StudySpec, place: str) -> Iterator[Finding]:
         parameter for parameter in spec.parameters if parameter.domain.default is not None
     ):
         plain = replace(parameter.domain, default=None)
-        fix = instead("Remove the default", parameter, domain=plain)
+        fix = with_fields("Remove the default", parameter, domain=plain)
         message = f"{place} take{'' if place.endswith('jobs') else 's'} no default"
-        yield noted(at(parameter), "left-out", f"{message}: it is left out", fix)
+        yield study_warning(
+            parameter_place(parameter), "left-out", f"{message}: it is left out", fix
+        )
 
 
 def no_service_choices(spec: StudySpec, place: str) -> Iterator[Finding]:
@@ -128,7 +130,7 @@ def no_service_choices(spec: StudySpec, place: str) -> Iterator[Finding]:
 def left_out(where: str, place: str, subject: str, **changes: object) -> Finding:
     """Return the warning that a part of a study has no effect."""
     message = f"{subject} has no effect on {place} and is left out"
-    return noted(where, "left-out", message, setting("Remove it", **changes))
+    return study_warning(where, "left-out", message, setting("Remove it", **changes))
 
 
 def end_names(end: StudyEnd) -> Iterator[str]:

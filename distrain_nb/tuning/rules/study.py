@@ -33,12 +33,12 @@ def error(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Findin
     return Finding(code, Severity.ERROR, where, message, fixes)
 
 
-def noted(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
+def study_warning(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
     """Return a warning about a study."""
     return Finding(code, Severity.WARNING, where, message, fixes)
 
 
-def at(parameter: Parameter) -> str:
+def parameter_place(parameter: Parameter) -> str:
     """Return the place of a parameter: the magic's line up to its values."""
     return f"--tune {head_text(parameter)}"
 
@@ -48,7 +48,7 @@ def setting(label: str, **changes: Any) -> Fix[StudySpec]:
     return Fix(label, lambda spec: spec.edited(**changes))
 
 
-def instead(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
+def with_fields(label: str, parameter: Parameter, **changes: Any) -> Fix[StudySpec]:
     """Return other fields of one parameter."""
     return _for_all(label, lambda p: replace(p, **changes) if p == parameter else p)
 
@@ -63,11 +63,11 @@ def without(parameter: Parameter) -> Fix[StudySpec]:
 
 
 def unconditional(parameter: Parameter) -> Fix[StudySpec]:
-    return instead(f"Give {parameter.name} to every trial", parameter, condition=None)
+    return with_fields(f"Give {parameter.name} to every trial", parameter, condition=None)
 
 
 def linear(parameter: Parameter) -> Fix[StudySpec]:
-    return instead(f"Use a linear scale for {parameter.name}", parameter, scale="linear")
+    return with_fields(f"Use a linear scale for {parameter.name}", parameter, scale="linear")
 
 
 def renamed(old: str, new: str) -> Fix[StudySpec]:
@@ -91,7 +91,7 @@ def listed(parameter: Parameter, count: int = 5) -> Fix[StudySpec]:
     between = _spaced(domain.low, domain.high, parameter.scale, count)[1:-1]
     rounded = (min(max(float(f"{number:.6g}"), domain.low), domain.high) for number in between)
     values = tuple(dict.fromkeys((domain.low, *rounded, domain.high)))
-    return instead(
+    return with_fields(
         f"Try {len(values)} values of {parameter.name}", parameter, domain=Discrete(values)
     )
 
@@ -202,7 +202,7 @@ def _numbers(spec: StudySpec) -> Iterator[Finding]:
     elif spec.parallel > spec.trials >= 1:
         message = f"{spec.parallel} trials at once, of {spec.trials} in all"
         fix = setting(f"Run {spec.trials} at once", parallel=spec.trials)
-        yield noted("--parallel", "parallel", message, fix)
+        yield study_warning("--parallel", "parallel", message, fix)
     if spec.max_failed is not None and spec.max_failed < 0:
         message = f"{spec.max_failed} failed trials: expected 0 or more"
         yield error("--max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
@@ -230,7 +230,9 @@ def _search(spec: StudySpec) -> Iterator[Finding]:
     count = combinations(spec)
     if count is not None and 0 < count < spec.trials:
         message = f"the grid has {count} trials, not {spec.trials}"
-        yield noted("--trials", "trials-grid", message, setting(f"Run {count}", trials=count))
+        yield study_warning(
+            "--trials", "trials-grid", message, setting(f"Run {count}", trials=count)
+        )
 
 
 def _stopping(spec: StudySpec) -> Iterator[Finding]:
@@ -316,4 +318,4 @@ def _end(spec: StudySpec) -> Iterator[Finding]:
     if len(objectives(spec)) > 1 and any(figure is not None for figure in progress):
         reduced = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
         message = "no progress ends a study of one goal only"
-        yield noted("--end", "end-progress", message, setting("Leave it out", end=reduced))
+        yield study_warning("--end", "end-progress", message, setting("Leave it out", end=reduced))

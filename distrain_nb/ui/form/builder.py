@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import traitlets
 
-from distrain_nb.api.settings import hints_of
+from distrain_nb.api.settings import setting_hints
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
@@ -209,7 +209,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         fields = {**fields, **more}
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
-        self._do(self._history.then(Editing(imported.layout, tuning=tuning, own=fields)))
+        self._do(self._history.then(Editing(imported.layout, tuning=tuning, backend_texts=fields)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
@@ -228,10 +228,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         except OptionError:  # then machines at least, or what keeps these from being read
             imported = None
         if imported is None:
-            return read_any(text), None, now.own
+            return read_any(text), None, now.backend_texts
         layout = now.layout if imported.layout is None else imported.layout
         script = self._script if imported.layout is None else imported.script
-        return Imported(imported.form, layout, imported.left_out, script), imported.spec, now.own
+        return (
+            Imported(imported.form, layout, imported.left_out, script),
+            imported.spec,
+            now.backend_texts,
+        )
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""
@@ -252,7 +256,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _with(self, layout: Layout) -> Editing:
         """Return the form with another layout and everything else as it is."""
         now = self._history.now
-        return Editing(layout, tuning=now.tuning, own=now.own)
+        return Editing(layout, tuning=now.tuning, backend_texts=now.backend_texts)
 
     def _do(self, history: History) -> None:
         with self.widget.hold_sync():
@@ -296,15 +300,15 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
         """Return a form of the layout; the magic's own has all else too."""
         now = self._history.now
-        if name == "options" and (now.tuning.rows or own_words(now.layout.on, now.own)):
+        if name == "options" and (now.tuning.rows or own_words(now.layout.on, now.backend_texts)):
             return [name, title, f"{self.line}\n", lost]
-        text, more = with_own(name, now.layout.on, text, now.own)
+        text, more = with_own(name, now.layout.on, text, now.backend_texts)
         return [name, title, text, not_in_form(more, lost)]
 
     def _hints_of(self, place: str) -> Mapping[str, str]:
         """Return this machine's values for empty fields, with where they come from; found once."""
         if place not in self._hints:
-            self._hints[place] = hints_of(place)
+            self._hints[place] = setting_hints(place)
         return self._hints[place]
 
     def _price_came(self) -> None:
@@ -321,7 +325,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _words(self) -> list[str]:
         """Return the options of a cell."""
         now = self._history.now
-        fields = own_words(now.layout.on, now.own)
+        fields = own_words(now.layout.on, now.backend_texts)
         return [*self._saved.words(now.layout), *fields, *now.tuning.words()]
 
     def _received(self, _: Any, message: Mapping[str, Any], __: Any) -> None:

@@ -40,7 +40,7 @@ class Editing:
     layout: Layout = field(default_factory=Layout)
     drafts: tuple[Draft, ...] = ()
     tuning: Tuning = field(default_factory=Tuning)
-    own: Mapping[str, str] = field(default_factory=dict)
+    backend_texts: Mapping[str, str] = field(default_factory=dict)
     # A place's usual pools, and the layout without them: they are nobody's own choice.
     laid_out: tuple[Layout, Layout] | None = field(default=None, compare=False)
 
@@ -49,7 +49,7 @@ class Editing:
         if _of_tuning(path):
             return self.tuning.text(path.removeprefix(f"{TUNING}."))
         if _of_backend(path):
-            return self.own.get(path.partition(".")[2], "")
+            return self.backend_texts.get(path.partition(".")[2], "")
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
 
     def typed(self, path: str, text: str) -> Editing:
@@ -58,7 +58,9 @@ class Editing:
             typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
             return replace(self, tuning=typed)
         if _of_backend(path):
-            return replace(self, own={**self.own, path.partition(".")[2]: text.strip()})
+            return replace(
+                self, backend_texts={**self.backend_texts, path.partition(".")[2]: text.strip()}
+            )
         drafts = self._drafts_beside(path)
         layout = self._chosen_layout if path == "on" else self.layout
         try:
@@ -105,15 +107,15 @@ class Editing:
             return replace(self, tuning=fix.apply(self.tuning))
         drafts = self._drafts_beside(*finding.places)
         if isinstance(fix, LineFix):
-            words = [*printed(self.layout), *own_words(self.layout.on, self.own)]
+            words = [*printed(self.layout), *own_words(self.layout.on, self.backend_texts)]
             line, texts = from_line(fix.apply(heading(words)).removeprefix("%%distrain"))
-            return replace(self, layout=Layout.from_line(line), own=texts, drafts=drafts)
+            return replace(self, layout=Layout.from_line(line), backend_texts=texts, drafts=drafts)
         return replace(self, layout=fix.apply(self.layout), drafts=drafts)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that is wrong, what can't be read first."""
         unreadable = map(self._unreadable, self.drafts)
-        limits = own_findings(self.layout, self.own)
+        limits = own_findings(self.layout, self.backend_texts)
         return (*unreadable, *check(self.layout), *limits, *self.tuning.findings(self.layout.on))
 
     def _unreadable(self, draft: Draft) -> Finding:

@@ -11,7 +11,7 @@ from distrain_nb.layout import Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
 from distrain_nb.layout.formats import exports_of
-from distrain_nb.layout.gain import beside_the_article, duration, gain
+from distrain_nb.layout.gain import article_comparison, duration, gain
 from distrain_nb.layout.hardware import totals
 from distrain_nb.layout.place import places
 from distrain_nb.layout.traffic import links_of, size, traffic
@@ -78,7 +78,7 @@ def view(
             {**_finding(finding), **_saves(editing, finding, costs if cost else None)}
             for finding in findings
         ],
-        "verdict": verdict(findings),
+        "verdict": findings_summary(findings),
         "totals": list(_totals(layout)),
         "picture": picture(layout),
         "gradient": size(gradient_bytes),
@@ -126,7 +126,7 @@ def _places() -> list[list[str]]:
     return [[name, title[:1].upper() + title[1:]] for name, title in titles.items()]
 
 
-def verdict(findings: Iterable[Finding]) -> str:
+def findings_summary(findings: Iterable[Finding]) -> str:
     """Return the findings in a few words."""
     severities = [finding.severity for finding in findings]
     counted = [
@@ -283,7 +283,7 @@ def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
         estimate = str(gain(gradient_bytes, links_of(layout), step_s))
     except OptionError:
         return ""
-    lines = (estimate, beside_the_article(layout))
+    lines = (estimate, article_comparison(layout))
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
 
 

@@ -16,7 +16,7 @@ import tarfile
 from itertools import chain
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from distrain_nb.worker.data.storage import exists, in_bucket, is_folder, matching, read
+from distrain_nb.worker.data.storage import exists, in_bucket, is_folder, matching_files, read
 
 RECORD = 512
 Sample = Dict[str, Union[str, bytes]]
@@ -151,11 +151,13 @@ def _shards_of(pattern: str, indexes: Dict[str, Dict[str, Any]]) -> List[str]:
     pattern = pattern.rstrip("/") or "/"
     if is_folder(pattern):
         named = list(_index_at(pattern, indexes))
-        paths = [f"{pattern}/{name}" for name in named] or matching(pattern + "/*.tar")
+        paths = [f"{pattern}/{name}" for name in named] or matching_files(pattern + "/*.tar")
     else:
-        paths = matching(pattern)
+        paths = matching_files(pattern)
     missing = [path for path in paths if not in_bucket(path) and not exists(path)]
-    if not paths and (packed := matching(pattern + "/*.tar.*") + matching(pattern + "/*.tgz")):
+    if not paths and (
+        packed := matching_files(pattern + "/*.tar.*") + matching_files(pattern + "/*.tgz")
+    ):
         raise FileNotFoundError(f"no shards at {pattern}, but {packed[0]}: {_UNPACK}")
     if missing or not paths:
         raise FileNotFoundError(f"no shards at {missing[0] if missing else pattern}")

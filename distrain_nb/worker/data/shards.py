@@ -76,12 +76,12 @@ def _samples_of(
 ) -> Iterator[Sample]:
     samples: List[List[Sample]] = [[] for _ in window.pieces]
     for which in sorted({which for which, _ in window.picks}):
-        samples[which] = checked(blocks[window.pieces[which].block], reads[which].result())
+        samples[which] = block_samples(blocks[window.pieces[which].block], reads[which].result())
     for which, number in window.picks:
         yield samples[which][number]
 
 
-def checked(block: SampleBlock, content: bytes) -> List[Sample]:
+def block_samples(block: SampleBlock, content: bytes) -> List[Sample]:
     """Return the samples of a block. Raises ValueError, with the shard's path, where it is
     damaged."""
     try:

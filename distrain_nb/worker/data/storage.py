@@ -48,11 +48,11 @@ def _read_all(file: Any, length: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def matching(pattern: str) -> List[str]:
+def matching_files(pattern: str) -> List[str]:
     """Return the files of a pattern with `*` and braces, such as `train-{000..099}.tar`, in its
     order."""
     paths: List[str] = []
-    for path in expanded(pattern):
+    for path in expand_braces(pattern):
         if not _WILD.search(path):
             paths.append(path)
         elif in_bucket(path):
@@ -64,7 +64,7 @@ def matching(pattern: str) -> List[str]:
     return paths
 
 
-def expanded(pattern: str) -> List[str]:
+def expand_braces(pattern: str) -> List[str]:
     """Return a pattern without its braces: `a-{08..10}`, `{train,val}/a`."""
     match = _BRACES.search(pattern)
     if match is None:
@@ -77,7 +77,7 @@ def expanded(pattern: str) -> List[str]:
     else:
         choices = match[1].split(",")
     before, behind = pattern[: match.start()], pattern[match.end() :]
-    return [part for choice in choices for part in expanded(before + choice + behind)]
+    return [part for choice in choices for part in expand_braces(before + choice + behind)]
 
 
 def is_folder(path: str) -> bool:
@@ -143,7 +143,7 @@ def filesystem(scheme: str) -> Any:
 
 def objects(system: Any, path: str) -> Iterator[BucketObject]:
     """Yield the objects at a path: of a folder, of one object, or of a pattern."""
-    for part in expanded(path):
+    for part in expand_braces(path):
         is_pattern = any(sign in part for sign in _WILDCARDS)
         listed = system.glob(part, detail=True) if is_pattern else system.find(part, detail=True)
         for name, info in listed.items():

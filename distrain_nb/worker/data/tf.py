@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Union
 
 from distrain_nb.worker.data.index import Sample, SampleBlock
-from distrain_nb.worker.data.shards import ShardDataset, checked
+from distrain_nb.worker.data.shards import ShardDataset, block_samples
 from distrain_nb.worker.data.storage import read
 
 
@@ -37,7 +37,7 @@ def tf_shards(
 
 
 def _first(block: SampleBlock) -> Sample:
-    return checked(block, read(block.path, block.offset, block.length))[0]
+    return block_samples(block, read(block.path, block.offset, block.length))[0]
 
 
 def _columns(batch: List[Sample]) -> Dict[str, List[Any]]:

@@ -22,7 +22,7 @@ class ProgressReading(NamedTuple):
     total: float
     unit: str = "steps"
     label: str = ""
-    left: Optional[float] = None  # seconds, as the program says itself
+    seconds_left: Optional[float] = None  # seconds, as the program says itself
 
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -54,7 +54,7 @@ class ProgressLine(NamedTuple):
     is_heading: bool = False
 
 
-def seen_in(text: str) -> Optional[ProgressLine]:
+def read_progress(text: str) -> Optional[ProgressLine]:
     """Return what a printed line says of progress; None for nothing."""
     text = _STYLE.sub("", text)
     counts = {m["word"].lower(): m for m in _COUNT.finditer(text)}
@@ -121,7 +121,7 @@ class PrintedProgress:
         match = OUR_LINE.match(text)
         if match:
             return ProgressReading(SOURCES[0], float(match[1]), float(match[2]), match[3])
-        line = seen_in(text)
+        line = read_progress(text)
         if line is None:
             return None
         if line.epoch:

@@ -36,18 +36,18 @@ class GpuWork:
 
     def return_(self, now: float) -> None:
         """Note that it computes again, at a time in seconds."""
-        left, self._left = self._left, None
-        event = self._record() if left else None
-        if left and event is not None:
-            self._absences.append((left[0], event, now - left[1]))
+        start, self._left = self._left, None
+        event = self._record() if start else None
+        if start and event is not None:
+            self._absences.append((start[0], event, now - start[1]))
 
     def take(self) -> float:
         """Return the seconds since the last call in which the GPU has computed without it."""
         seconds = 0.0
         try:
             while self._absences and not _is_capturing() and self._absences[0][1].query():
-                left, returned, away = self._absences.popleft()
-                seconds += max(0.0, away - left.elapsed_time(returned) / 1000)
+                start, end, away = self._absences.popleft()
+                seconds += max(0.0, away - start.elapsed_time(end) / 1000)
         except Exception:  # an error of a kernel comes up at any call: it is the program's to see
             self._is_off = True
         return seconds

@@ -89,7 +89,7 @@ class KeptProgress:
             times, dones = thinned((*times, now), (*dones, reading.done))
         return KeptProgress(
             reading.done, reading.total, reading.unit, reading.source, reading.label, times, dones,
-            reading.left,
+            reading.seconds_left,
         )  # fmt: skip
 
 

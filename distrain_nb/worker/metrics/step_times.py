@@ -145,13 +145,13 @@ class Clock:
     def _count_gpu(self) -> None:
         """Count as computing what the GPU computed while the program was away. It goes on right
         after the optimizer's step; data comes last before the next, so it is hidden last."""
-        left = self._gpu.take()
-        own = [kind for kind in self._seconds if kind and kind not in KINDS]
-        for kind in (REST, *own, SAVE, DATA):
-            hidden = min(left, self._seconds[kind])
+        computed = self._gpu.take()
+        custom = [kind for kind in self._seconds if kind and kind not in KINDS]
+        for kind in (REST, *custom, SAVE, DATA):
+            hidden = min(computed, self._seconds[kind])
             self._seconds[kind] -= hidden
             self._seconds[COMPUTE] += hidden
-            left -= hidden
+            computed -= hidden
 
     def _write(self) -> None:
         self._count_gpu()

@@ -119,13 +119,13 @@ def _why_not(parts: Mapping[str, NameParts], inside: Sequence[str]) -> str:
     """Return why folders aren't classes, though there are images in some."""
     for name, (_, extension) in parts.items():
         if extension == CLASS:
-            return f"{shown(name)} says one"
+            return f"{printable_name(name)} says one"
     outside = [name for name in parts if "/" not in name and _last(name)[1] in IMAGES]
     if len(outside) >= len(inside):
-        return f"{shown(outside[0])} is an image in none"
+        return f"{printable_name(outside[0])} is an image in none"
     with_images = {_folder(name) for name in inside if name.count("/") == 1}
     lacking = sorted({_folder(name) for name in parts if "/" in name} - with_images)
-    return f"{shown(lacking[0])} has no image of its own" if lacking else ""
+    return f"{printable_name(lacking[0])} has no image of its own" if lacking else ""
 
 
 def _are_members(parts: Mapping[str, NameParts], images: Sequence[str]) -> bool:
@@ -147,12 +147,12 @@ def _apart(parts: Mapping[str, NameParts], images: Sequence[str]) -> Tuple[str, 
     for name in images:
         earlier = first.setdefault(parts[name][0], name)
         if _last(earlier)[0] != _last(name)[0]:
-            both = f"{shown(earlier)} and {shown(name)}"
+            both = f"{printable_name(earlier)} and {printable_name(name)}"
             return (f"{both} are two samples: images are read by their last extension",)
     return ()
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return a name that any terminal can show."""
     return name if name.isprintable() else ascii(name)
 
@@ -161,7 +161,8 @@ def _deeper(images: Sequence[str]) -> List[str]:
     deeper = [name for name in images if name.count("/") > 1]
     if not deeper:
         return []
-    return [f"the first folder is the class: {shown(deeper[0])} is of {shown(_folder(deeper[0]))}"]
+    name, folder = map(printable_name, (deeper[0], _folder(deeper[0])))
+    return [f"the first folder is the class: {name} is of {folder}"]
 
 
 def _passed_over(names: Sequence[str], taken: Mapping[str, NameParts]) -> List[str]:
@@ -169,7 +170,7 @@ def _passed_over(names: Sequence[str], taken: Mapping[str, NameParts]) -> List[s
     if not ignored:
         return []
     files = "1 file was" if len(ignored) == 1 else f"{len(ignored):,} files were"
-    some = ", ".join(map(shown, ignored[:3])) + (", …" if len(ignored) > 3 else "")
+    some = ", ".join(map(printable_name, ignored[:3])) + (", …" if len(ignored) > 3 else "")
     return [f"{files} passed over ({some}): the folders are classes, and have images alone"]
 
 
@@ -179,7 +180,7 @@ FILE_NAME = "file_name"
 _PARQUET = "metadata.parquet"
 
 
-def apart(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]]:
+def separate_metadata(files: Sequence[SourceFile]) -> Tuple[List[SourceFile], Dict[str, str]]:
     """Return the files without tables of metadata, and rows as JSON by the names of their files.
 
     A table without the column `file_name` is a file as any other. Raises PackingRefused for a table

@@ -247,7 +247,7 @@ def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[
     except tables.DAMAGED as error:
         raise PackingFailed(f"{source}: the saved dataset is damaged: {error!r}") from None
     files = files_of(source)
-    sample_files, rows = metadata.apart(files)
+    sample_files, rows = metadata.separate_metadata(files)
     version = [[file.name, *file[2:]] for file in files]
     return samples_of(sample_files, shuffle, rows), [*version, "rows"] if rows else version
 

@@ -6,7 +6,12 @@ import re
 from random import Random
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.packing.classes import SampleNames, labelled_names, sample_names, shown
+from distrain_nb.worker.packing.classes import (
+    SampleNames,
+    labelled_names,
+    printable_name,
+    sample_names,
+)
 from distrain_nb.worker.packing.sources import SourceFile
 from distrain_nb.worker.packing.tables import CLASS, PackingFailed, classes_of, rows_of
 
@@ -91,7 +96,7 @@ def _notes(
     if not without:
         return names.notes
     count = "1 sample has" if len(without) == 1 else f"{len(without):,} samples have"
-    return (*names.notes, f"{count} no class, such as {shown(without[0])}")
+    return (*names.notes, f"{count} no class, such as {printable_name(without[0])}")
 
 
 def rows_as_samples(folder: str, shuffle: Optional[int]) -> SourceSamples:

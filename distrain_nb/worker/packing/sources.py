@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
 from distrain_nb.worker.data.storage import in_bucket, objects
-from distrain_nb.worker.packing.storage import below, system_of
+from distrain_nb.worker.packing.storage import below, file_system
 from distrain_nb.worker.packing.tables import INFO, SPLITS, PackingFailed, PackingRefused
 
 LISTS = (".txt", ".tsv")
@@ -100,7 +100,7 @@ def _file(name: str, path: str, label: str = "") -> SourceFile:
 
 
 def _in_bucket(uri: str) -> List[SourceFile]:
-    scheme, path = uri.partition("://")[0], system_of(uri)[1]
+    scheme, path = uri.partition("://")[0], file_system(uri)[1]
     source_files = []
     for place, size, version in _objects(uri):
         name = below(place, path)
@@ -115,7 +115,7 @@ def _in_bucket(uri: str) -> List[SourceFile]:
 
 
 def _objects(uri: str) -> List[Tuple[str, int, str]]:
-    system, path = system_of(uri)
+    system, path = file_system(uri)
     try:
         return [(entry.path, entry.size, entry.version) for entry in objects(system, path)]
     except FileNotFoundError:

@@ -19,7 +19,7 @@ DRAFT = ".draft"
 
 
 @lru_cache(maxsize=None)
-def system_of(uri: str) -> Tuple[Any, str]:
+def file_system(uri: str) -> Tuple[Any, str]:
     """Return the file system of a bucket's URI, and the path that it has there. Raises
     ImportError."""
     scheme, _, path = uri.partition("://")
@@ -63,7 +63,7 @@ class ShardFolder:
             root = Path(self.place)
             files = (path for path in root.rglob("*") if path.is_file())
             return {path.relative_to(root).as_posix(): path.stat().st_size for path in files}
-        system, path = system_of(self.place)
+        system, path = file_system(self.place)
         system.invalidate_cache()
         try:
             stored = list(objects(system, path))
@@ -83,7 +83,7 @@ class ShardFolder:
     def writing(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file to write. It appears under its name when the block ends without an error."""
         if self.remote:
-            system, path = system_of(self.at(name))
+            system, path = file_system(self.at(name))
             with _upload(system, path) as file:
                 yield file
             return
@@ -100,7 +100,7 @@ class ShardFolder:
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it."""
         if self.remote:
-            system, path = system_of(self.at(name))
+            system, path = file_system(self.at(name))
             if system.exists(path):
                 system.rm(path, recursive=True)
         elif Path(self.at(name)).is_dir():
@@ -128,7 +128,7 @@ def chunks(place: str) -> Iterator[bytes]:
         yield content_of(place)
         return
     if in_bucket(place):
-        system, path = system_of(place)
+        system, path = file_system(place)
         file = system.open(path, "rb", block_size=8 * CHUNK, cache_type="readahead")
     else:
         # A pipe that has taken the file's place has nobody wait for a writer.
@@ -138,8 +138,8 @@ def chunks(place: str) -> Iterator[bytes]:
             yield part
 
 
-def fetched(uri: str, size: int) -> bytes:
+def fetch_object(uri: str, size: int) -> bytes:
     """Fetch a small object by one request; of one that has grown past its size, a byte more."""
-    system, path = system_of(uri)
+    system, path = file_system(uri)
     content: bytes = system.cat_file(path, start=0, end=size + 1) if size else system.cat_file(path)
     return content

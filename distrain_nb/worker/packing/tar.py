@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Callable, Deque, Dict, Iterable, Iterator, Seq
 from distrain_nb.worker.data.index import RECORD, in_blocks, padded
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.packing.samples import PackedMember, PackedSample
-from distrain_nb.worker.packing.storage import CHUNK, chunks, fetched
+from distrain_nb.worker.packing.storage import CHUNK, chunks, fetch_object
 from distrain_nb.worker.packing.tables import PackingFailed
 
 END = bytes(2 * RECORD)
@@ -98,7 +98,7 @@ def _contents_of(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[],
         return lambda: (member.text.encode(),)
     if not in_bucket(member.place) or member.size > FETCHED_AHEAD:
         return lambda: chunks(member.place)
-    return pool.submit(lambda: (fetched(member.place, member.size),)).result
+    return pool.submit(lambda: (fetch_object(member.place, member.size),)).result
 
 
 def checksum_of(place: str) -> str:

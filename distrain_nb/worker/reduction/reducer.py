@@ -187,5 +187,7 @@ def address(environment: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or ":" not in sys.argv[1]:
+        sys.exit("usage: python -m distrain_nb.worker.reduction.reducer HOST:PORT [NAME]")
     system.die_with_parent(os.getppid())
     serve(*sys.argv[1:3])

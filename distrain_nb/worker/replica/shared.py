@@ -86,7 +86,7 @@ def folder() -> Path:
     )
 
 
-def served(role: str) -> Tuple[str, ...]:
+def served_folders(role: str) -> Tuple[str, ...]:
     """Return the folders of the replicas that one of that role serves, and ends with: parameter
     servers and the workers that they have wait for work for ever."""
     if not is_member():

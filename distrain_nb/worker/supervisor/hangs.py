@@ -20,7 +20,7 @@ from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.files.status import STANDS_STILL
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
-from distrain_nb.worker.supervisor.looks import RankProcess, look_at
+from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output
 from distrain_nb.worker.supervisor.verdict import Verdict, doing, judge
 
@@ -33,7 +33,7 @@ HANG_PREFIX = "distrain: the run stands still: "
 GOES_ON = "distrain: the run goes on after "
 
 
-class Doctor:
+class HangWatch:
     """Watches one run's ranks on this machine; `note` says why it stands still, or is empty."""
 
     def __init__(self, folder: Path, children: Sequence[Child], output: Output) -> None:
@@ -53,7 +53,7 @@ class Doctor:
         self._kinds: Tuple[Tuple[str, str], ...] = ()
         self.note = ""
 
-    def start(self) -> Doctor:
+    def start(self) -> HangWatch:
         """Watch for as long as this process lives; not without /proc, or if it was never to."""
         if self._after > 0 and os.path.isdir("/proc/self") and self._ranks:
             threading.Thread(target=self._run, name="hangs", daemon=True).start()
@@ -83,7 +83,7 @@ class Doctor:
             self._sign, self._look_at = sign, sign + self._after
         if now - self._sign < self._after or now < self._look_at:
             return
-        ranks, moved = look_at(self._folder, list(self._members()), self._gpus)
+        ranks, moved = observe_ranks(self._folder, list(self._members()), self._gpus)
         acts = [doing(rank) for rank in ranks]
         verdict = None if moved else judge(acts, self._elsewhere)
         if moved:  # it steps without a word: that is life too

@@ -37,7 +37,7 @@ class _View(NamedTuple):
     busy: Mapping[int, float]
 
 
-def look_at(
+def observe_ranks(
     folder: Path, members: Sequence[RankProcess], gpus: Optional[Gpus] = None
 ) -> Tuple[List[SeenRank], bool]:
     """Look for a few seconds; say too whether a collective has been completed meanwhile.
@@ -64,7 +64,7 @@ def look_at(
 
 
 def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
-    index, pid, word = member.number, member.pid, word_of(folder, member.number)
+    index, pid, word = member.number, member.pid, last_answer(folder, member.number)
     if pid is None:
         return SeenRank(member.label, outcome="ended", earlier=word)
     looks = [look[pid] for look in view.looks if pid in look]
@@ -80,7 +80,7 @@ def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
 
 def _own_threads(folder: Path, living: Mapping[int, int]) -> Dict[int, int]:
     """Return the thread of each process that answers, whose own work doesn't count."""
-    words = {pid: word_of(folder, index) for index, pid in living.items()}
+    words = {pid: last_answer(folder, index) for index, pid in living.items()}
     return {pid: int(word["thread"]) for pid, word in words.items() if word and "thread" in word}
 
 
@@ -98,7 +98,7 @@ def answers(folder: Path, indices: Sequence[int], asked: str, end: float) -> Dic
     results: Dict[int, Any] = {}
     while True:
         for index in indices:
-            word = word_of(folder, index) if index not in results else None
+            word = last_answer(folder, index) if index not in results else None
             if word is not None and word.get("request") == asked:
                 results[index] = word
         if len(results) == len(indices) or time.monotonic() > end:
@@ -106,7 +106,7 @@ def answers(folder: Path, indices: Sequence[int], asked: str, end: float) -> Dic
         time.sleep(0.1)
 
 
-def word_of(folder: Path, index: int) -> Optional[Dict[str, Any]]:
+def last_answer(folder: Path, index: int) -> Optional[Dict[str, Any]]:
     """Return what a process wrote last of where it is."""
     try:
         word = json.loads(_text(folder / WHERE_FILE.format(index)).partition("\n")[0])

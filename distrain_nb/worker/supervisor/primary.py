@@ -50,7 +50,7 @@ class Primary:
             self._try_at = time.monotonic() + RETRY_EVERY_S
 
 
-class Others:
+class FolderPrimary:
     """Watches replicas by their statuses, in folders that this host sees too."""
 
     def __init__(self, folders: Iterable[str]) -> None:
@@ -65,10 +65,10 @@ class Others:
         return not self._unfinished
 
 
-def followed(text: str) -> Union[Primary, Others, None]:
+def followed_primary(text: str) -> Union[Primary, FolderPrimary, None]:
     """Return what a launch `follows`: an address, folders, or nothing."""
     if text.startswith("/"):  # no field of its own, which version 0.1.0 would refuse
-        return Others(text.split("\n"))
+        return FolderPrimary(text.split("\n"))
     return Primary(text) if text else None
 
 

@@ -50,7 +50,7 @@ _LONGEST_STEP = 11
 
 
 @dataclass(frozen=True)
-class Standing:
+class Headway:
     """How far a run has come: the highest step that it has reported, -1 for none, and a digest of
     what its checkpoint folder has."""
 
@@ -66,14 +66,14 @@ class RunAttempt:
     number: int = 1
     fruitless: int = 0
     began: float = 0.0
-    standing: Standing = Standing()
+    standing: Headway = Headway()
 
     @property
     def pause(self) -> float:
         """Seconds to wait before it."""
         return float(FIRST_PAUSE_S * 2**self.fruitless)
 
-    def next(self, standing: Standing) -> RunAttempt:
+    def next(self, standing: Headway) -> RunAttempt:
         """Return the attempt that goes on from there."""
         came_on = standing.step > self.standing.step
         came_on |= standing.checkpoints not in ("", self.standing.checkpoints)
@@ -91,7 +91,7 @@ class RunAttempt:
         return f"attempt {self.number} of {retries + 1}"
 
     @property
-    def vain(self) -> str:
+    def no_retry_reason(self) -> str:
         """Return why no further attempt is made."""
         return (
             f"not started again: {self.fruitless} attempts in turn have saved no newer checkpoint "
@@ -109,7 +109,7 @@ class Retries:
         self._events, self._checkpoints = (
             fill(launch.processes[0].environment, folder, ()).get(name, "") for name in FOLDERS
         )
-        self._vain = ""
+        self._no_retry_reason = ""
 
     @property
     def which(self) -> str:
@@ -140,10 +140,10 @@ class Retries:
         cause = cause_of(decisive(failures).status) if failures else saved
         if not is_retried(cause, self._launch.retried or RETRIED):
             return False
-        reached = standing(self._events, self._checkpoints, self.attempt.began)
+        reached = headway(self._events, self._checkpoints, self.attempt.began)
         attempt = self.attempt.next(reached)
         if not attempt.is_of_use:
-            self._vain = attempt.vain
+            self._no_retry_reason = attempt.no_retry_reason
             return False
         self.attempt = attempt
         return True
@@ -153,10 +153,10 @@ class Retries:
         why = headline(decisive(failures), processes) if failures else SAVED_AHEAD
         return f"{self.attempt.words(self._launch.retries)}, after {why}"
 
-    def explained(self, report: str) -> str:
+    def with_no_retry_reason(self, report: str) -> str:
         """Return the report of a failure with why there is no other attempt, where it is the
         lack of progress."""
-        return "\n".join(filter(None, (report, self._vain)))
+        return "\n".join(filter(None, (report, self._no_retry_reason)))
 
     def forget(self) -> None:
         """Leave nothing of a failed attempt but its log, its charts and what the program saved."""
@@ -206,10 +206,10 @@ def mark(events: str, attempt: int) -> None:
         pass
 
 
-def standing(events: str, checkpoints: str, since: float = 0.0) -> Standing:
+def headway(events: str, checkpoints: str, since: float = 0.0) -> Headway:
     """Return how far a program has come by what is in these folders; steps are those of event
     files that have grown since then."""
-    return Standing(
+    return Headway(
         highest_step(Path(events), since) if os.path.isabs(events) else -1,
         digest(_files(Path(checkpoints))) if os.path.isabs(checkpoints) else "",
     )

@@ -23,9 +23,9 @@ from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping, world
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.hangs import Doctor
+from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
-from distrain_nb.worker.supervisor.primary import followed
+from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
 
@@ -73,7 +73,7 @@ class Supervisor:
         self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
-        self._primary = followed(self._launch.follows)
+        self._primary = followed_primary(self._launch.follows)
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
@@ -93,7 +93,7 @@ class Supervisor:
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
-        self._doctor: Optional[Doctor] = None
+        self._doctor: Optional[HangWatch] = None
         self._hung = ""
 
     def run(self) -> None:
@@ -155,7 +155,7 @@ class Supervisor:
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
-        self._doctor = Doctor(self._folder, self._children, output).start()
+        self._doctor = HangWatch(self._folder, self._children, output).start()
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -379,7 +379,7 @@ class Supervisor:
         if self._failures and state is State.FAILED:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
             ranks = self._status.processes[: len(self._launch.processes)]
-            error = self._retries.explained(failure.report(failures, ranks))
+            error = self._retries.with_no_retry_reason(failure.report(failures, ranks))
         self._enter(state, str(state), error=error, note=note)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:

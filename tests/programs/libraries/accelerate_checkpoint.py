@@ -1,4 +1,4 @@
-"""Accelerate: a state saved and gone on from, a scheduler, early stopping by a trigger.
+"""Accelerate: a state that is saved and resumed, a scheduler, early stopping by a trigger.
 
 %%distrain -n 2
 torchrun --nproc-per-node 2

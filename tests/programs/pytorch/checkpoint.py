@@ -1,4 +1,4 @@
-"""DDP that saves a checkpoint on rank 0 and goes on from it on all ranks.
+"""DDP that saves a checkpoint on rank 0 and continues from it on all ranks.
 
 %%distrain -n 2
 torchrun --nproc-per-node 2

@@ -1,4 +1,4 @@
-"""An asynchronous checkpoint of a stateful application, taken while training goes on.
+"""An asynchronous checkpoint of a stateful application, taken while training continues.
 
 %%distrain -n 2
 torchrun --nproc-per-node 2

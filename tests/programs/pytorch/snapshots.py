@@ -1,4 +1,4 @@
-"""A fault-tolerant trainer that takes snapshots and goes on from the last.
+"""A fault-tolerant trainer that takes snapshots and continues from the last.
 
 %%distrain -n 2 -- 4 1 --batch_size 8
 torchrun --nproc-per-node 2

@@ -43,7 +43,7 @@ def _none() -> list[Repair]:
 
 
 @rule(
-    "The distribution serves the framework, from the version that first had it.",
+    "The distribution supports the framework, from its first version on.",
     "AWS-BLOG-TF;SM-SDK",
 )
 def distribution_framework(job: ResolvedLayout) -> Iterator[Problem]:

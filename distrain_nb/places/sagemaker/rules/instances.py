@@ -13,7 +13,7 @@ from distrain_nb.layout.hardware import AMD64, TITLES, device_of, platform_of
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Alternative, Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
-from distrain_nb.layout.rules.change import varied
+from distrain_nb.layout.rules.change import pools_with_alternatives
 from distrain_nb.layout.rules.engine import (
     Problem,
     Repair,
@@ -21,7 +21,7 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
     without_accelerator,
 )
-from distrain_nb.layout.rules.machines import counted, of_tier
+from distrain_nb.layout.rules.machines import accelerator_text, tier_pool
 from distrain_nb.places.sagemaker.rules import rule, warning
 
 
@@ -42,7 +42,7 @@ def instances_missing(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _instances(job: ResolvedLayout) -> list[Repair]:
     one = repair("Use one ml.m5.xlarge", workers=Pool(1, "ml.m5.xlarge"))
-    return [*of_tier(job, Role.WORKERS)] or [one]
+    return [*tier_pool(job, Role.WORKERS)] or [one]
 
 
 @warning(
@@ -67,7 +67,7 @@ def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("An instance type has its accelerators built in and is given no others.", "SM-API")
+@rule("An instance type has built-in accelerators and takes no others.", "SM-API")
 def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.training:
         asked = resolved.pool.accelerator or resolved.pool.accelerator_count
@@ -81,7 +81,7 @@ def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _has(resolved: ResolvedPool) -> str:
     has = accelerators_of(resolved.catalog, resolved.pool.machine or "")
-    return f"{resolved.pool.machine} has {counted(has) if has else 'none'}"
+    return f"{resolved.pool.machine} has {accelerator_text(has) if has else 'none'}"
 
 
 @rule(
@@ -109,12 +109,12 @@ def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _where(layout: Layout) -> str:
-    return f"{next(iter(varied(layout)))}.alternatives"
+    return f"{next(iter(pools_with_alternatives(layout)))}.alternatives"
 
 
 def _none(layout: Layout) -> Repair:
     """Return the repair that keeps the first choice alone."""
-    changes = {f"{name}__alternatives": () for name in varied(layout)}
+    changes = {f"{name}__alternatives": () for name in pools_with_alternatives(layout)}
     return repair("Leave the alternatives out", **changes)
 
 
@@ -124,7 +124,7 @@ def _none(layout: Layout) -> Repair:
     of_each=False,
 )
 def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
-    if job.layout.spot and varied(job.layout):
+    if job.layout.spot and pools_with_alternatives(job.layout):
         yield Problem(
             "scheduling",
             "Managed spot training takes one instance type, and no alternatives to it.",
@@ -132,10 +132,10 @@ def alternatives_spot(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("A job has at most 5 instance types to choose from.", "SM-API", of_each=False)
+@rule("A job lists at most 5 instance types to choose from.", "SM-API", of_each=False)
 def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "instance_preferences_max")
-    for name, pool in varied(job.layout).items():
+    for name, pool in pools_with_alternatives(job.layout).items():
         count = len(pool.machines)
         if count > most:
             changes = {f"{name}__alternatives": pool.alternatives[: most - 1]}
@@ -146,9 +146,9 @@ def alternatives_many(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@rule("Each instance type is there once among those to choose from.", "SM-API", of_each=False)
+@rule("Each instance type is listed once.", "SM-API", of_each=False)
 def alternatives_twice(job: ResolvedLayout) -> Iterator[Problem]:
-    for name, pool in varied(job.layout).items():
+    for name, pool in pools_with_alternatives(job.layout).items():
         once = tuple(_once(pool))
         if once != pool.alternatives:
             twice = next(name for name in pool.machines if pool.machines.count(name) > 1)
@@ -172,13 +172,18 @@ def _keeping(label: str, changes: Mapping[str, tuple[Alternative, ...]]) -> Iter
 
 
 @rule(
-    "The primary and the workers have the same instance types to choose from.",
+    "The primary and the workers list the same instance types.",
     "SM-API",
     of_each=False,
 )
 def alternatives_differ(job: ResolvedLayout) -> Iterator[Problem]:
     primary, workers = job.layout.primary, job.layout.workers
-    if not primary or not workers or not varied(job.layout) or primary.machines == workers.machines:
+    if (
+        not primary
+        or not workers
+        or not pools_with_alternatives(job.layout)
+        or primary.machines == workers.machines
+    ):
         return
     yield Problem(
         _where(job.layout),
@@ -200,18 +205,18 @@ def _types(name: str, model: Pool) -> dict[str, object]:
 
 
 @warning(
-    "One image serves all instance types to choose from: they have the same kind of devices.",
+    "All listed instance types have the same kind of devices, because one image serves them.",
     "SM-API",
     of_each=False,
 )
 def alternatives_devices(job: ResolvedLayout) -> Iterator[Problem]:
-    pools = varied(job.layout)
+    pools = pools_with_alternatives(job.layout)
     if not pools or job.layout.image or any(pool.image for pool in pools.values()):
         return
     kinds: dict[str, str] = {}
     for variant in job.layout.variants():
         for resolved in resolve(variant, catalog=job.catalog).training:
-            if resolved.known:
+            if resolved.is_in_tables:
                 kinds.setdefault(_kind(resolved), str(resolved.pool.machine))
     if len(kinds) > 1:
         (first, one), (second, other), *_ = kinds.items()
@@ -235,6 +240,6 @@ def _alike(layout: Layout, kind: str) -> Repair:
     keeps = [all(_kind(resolved) == kind for resolved in pools) for pools in others]
     changes = {
         f"{name}__alternatives": tuple(it for it, keep in zip(pool.alternatives, keeps) if keep)  # noqa: B905
-        for name, pool in varied(layout).items()
+        for name, pool in pools_with_alternatives(layout).items()
     }
     return repair(f"Keep those with {kind}", **changes)

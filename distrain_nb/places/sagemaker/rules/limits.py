@@ -53,7 +53,7 @@ def _size(resolved: ResolvedPool, size: int) -> Iterator[Repair]:
     yield repair("Use the default size", **at(resolved.role, disk_gb=None))
 
 
-@warning("Instances with storage of their own have no volume to size.", "SM-API")
+@warning("Instances with their own storage have no volume to size.", "SM-API")
 def volume_fixed(job: ResolvedLayout) -> Iterator[Problem]:
     families = limit(job.catalog, "sagemaker", "volume_fixed_families")
     for resolved in job.pools:
@@ -154,13 +154,11 @@ def pending_time(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@warning(
-    "A time to be pending holds for jobs on machines with accelerators.", "SM-API", of_each=False
-)
+@warning("A limit on pending applies only to jobs with accelerators.", "SM-API", of_each=False)
 def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     waits, spot = job.layout.max_wait, job.layout.spot
     variants = (resolve(layout, catalog=job.catalog) for layout in job.layout.variants())
-    pools = [pool for variant in variants for pool in variant.pools if pool.known]
+    pools = [pool for variant in variants for pool in variant.pools if pool.is_in_tables]
     if waits is not None and not spot and pools and not any(p.accelerator for p in pools):
         yield Problem(
             "max_wait",
@@ -173,7 +171,7 @@ def pending_without_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
         )
 
 
-@rule("Checkpoints on SageMaker go to S3.", "SM-API")
+@rule("Checkpoints on SageMaker are in S3.", "SM-API")
 def checkpoint_place(job: ResolvedLayout) -> Iterator[Problem]:
     place = job.layout.checkpoint
     if place and not re.match(r"(https|s3)://", place):

@@ -19,9 +19,9 @@ SYNTAX = FaultSyntax(
 
 
 def _lacks() -> Sequence[str]:
-    from distrain_nb.rehearsal.needs import lacking
+    from distrain_nb.rehearsal.needs import missing_requirements
 
-    return lacking({"moto.server": "moto[s3,server]"}, engine=True)
+    return missing_requirements({"moto.server": "moto[s3,server]"}, engine=True)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class JobContext:
     s3_port: int
     folder: Path
     grace: float = 120.0
-    kept: Sequence[KeptBucket] = ()
+    standing_buckets: Sequence[KeptBucket] = ()
     steps: Context = field(default_factory=copy_context)
 
 
@@ -242,7 +242,7 @@ class Attempt:
             reader.join()
         for pipe in self._pipes:
             pipe.close()
-        for bucket in self._context.kept:
+        for bucket in self._context.standing_buckets:
             for note in bucket.save():
                 self._context.streams.write(self._job.notes, note)
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -47,7 +47,9 @@ def check_choices(request: Mapping[str, Any]) -> None:
         raise invalid("TrainingPlanArns must not be given together with TrainingPlanArn.")
 
 
-def allocated(request: Mapping[str, Any], lacking: Collection[str] = ()) -> Mapping[str, Any]:
+def with_available_instances(
+    request: Mapping[str, Any], lacking: Collection[str] = ()
+) -> Mapping[str, Any]:
     """Return the request with the instances that the job gets where some types have no capacity.
 
     Raises JobFailed where none is left.

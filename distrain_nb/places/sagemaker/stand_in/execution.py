@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, JobContext, TrainingJob
-from distrain_nb.places.sagemaker.stand_in.checks import allocated
+from distrain_nb.places.sagemaker.stand_in.checks import with_available_instances
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.faults import JobFailed
@@ -83,7 +83,7 @@ class TrainingJobExecution:
 
     def _allocate(self) -> None:
         """Take the job's instances. Raises JobFailed where there is no capacity for them."""
-        chosen = allocated(self._job.request, self._context.faults.full)
+        chosen = with_available_instances(self._job.request, self._context.faults.full)
         resources = chosen["ResourceConfig"]
         if chosen is not self._job.request:
             self._record.select(resources["InstanceType"], resources["InstanceCount"])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
-from distrain_nb.places.sagemaker.stand_in.checks import allocated, refuse
+from distrain_nb.places.sagemaker.stand_in.checks import refuse, with_available_instances
 from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.places.sagemaker.stand_in.protocol import (
@@ -219,7 +219,9 @@ class TrainingJobService:
             raise role_not_assumed(role)
         refuse(request, region, self._context.store)
         if self._context.faults.quota:
-            raise quota_exceeded(self._context.faults.quota, len(hosts(allocated(request))))
+            raise quota_exceeded(
+                self._context.faults.quota, len(hosts(with_available_instances(request)))
+            )
 
     def start(self, region: str, request: Mapping[str, Any]) -> TrainingJob:
         """Start a job that has been checked. Raises ApiError for a name that is taken."""

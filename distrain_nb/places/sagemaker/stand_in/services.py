@@ -60,7 +60,13 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
         context = JobContext(
-            chosen, store, streams, faults, int(endpoint.rpartition(":")[2]), folder, kept=standing
+            chosen,
+            store,
+            streams,
+            faults,
+            int(endpoint.rpartition(":")[2]),
+            folder,
+            standing_buckets=standing,
         )
         jobs = TrainingJobService(context)
         stack.callback(jobs.close)

@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.backends.uploads import Folder
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.rehearsal.faults import secret_value
-from distrain_nb.rehearsal.job_folder import PIECE, BucketFolder, JobFolder, passing_over
+from distrain_nb.rehearsal.job_folder import PIECE, BucketFolder, JobFolder, ignoring_job_errors
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
@@ -159,7 +159,7 @@ class SyncedFolder:
         """Keep what has been written since the last time."""
         for name, version in self._versions():
             if self._saved.get(name) != version:
-                with passing_over(), self.folder.open(name) as file:
+                with ignoring_job_errors(), self.folder.open(name) as file:
                     self.store.write(self.place.below(name), file)
                     self._saved[name] = version
 

@@ -202,7 +202,7 @@ class TuningTrial:
         description = self.job.record.description()
         fields = {name: description[name] for name in _SUMMARY if name in description}
         fields["TuningJobName"] = tuning_job
-        fields["TunedHyperParameters"] = written(self.values)
+        fields["TunedHyperParameters"] = as_hyperparameters(self.values)
         over, values = description["TrainingJobStatus"] in OVER, self.reported()
         failed = description["TrainingJobStatus"] == "Failed" or not values
         fields["ObjectiveStatus"] = ("Failed" if failed else "Succeeded") if over else "Pending"
@@ -267,7 +267,9 @@ class TuningJob(TuningThread[TuningTrial]):
     def begin(self, number: int, values: Mapping[str, Value]) -> None:
         goal, region = self.objective["MetricName"], self.arn.split(":")[3]
         name = f"{self.name}-{number:03d}-{secrets.token_hex(4)}"
-        job_request = training_job(self._definition, name, self.arn, written(values), goal)
+        job_request = training_job(
+            self._definition, name, self.arn, as_hyperparameters(values), goal
+        )
         job_request["Tags"] = self.request.get("Tags", [])
         job = self._jobs.start(region, job_request)
         self.changed = time.time()
@@ -337,7 +339,7 @@ class TuningJob(TuningThread[TuningTrial]):
         self.status = status
 
 
-def written(values: Mapping[str, Value]) -> dict[str, str]:
+def as_hyperparameters(values: Mapping[str, Value]) -> dict[str, str]:
     """Return values as hyperparameters, which are texts."""
     return {name: v if isinstance(v, str) else repr(v) for name, v in values.items()}
 

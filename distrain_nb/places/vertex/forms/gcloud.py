@@ -11,7 +11,7 @@ from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import image_of
 from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
-from distrain_nb.layout.formats.reading import flags, lost_with
+from distrain_nb.layout.formats.reading import flags, lost_settings
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.traffic import reduction_image
@@ -80,7 +80,7 @@ def from_custom_job(words: Sequence[str], config: object) -> Imported:
         elif name == "worker-pool-spec" and ("=" in value or not unchosen(value)):
             specs.append(_spec(value))
         elif unchosen(value) or name != "region":
-            dropped += lost_with(name, value, has_file=config is not None)
+            dropped += lost_settings(name, value, has_file=config is not None)
         else:
             region = value
     spec = dict(config) if isinstance(config, dict) else {}

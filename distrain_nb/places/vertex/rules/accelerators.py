@@ -46,7 +46,7 @@ def accelerator_unknown(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@warning("The tables know the accelerator, not only the service's installed SDK.", "VERTEX-API")
+@warning("The accelerator is in the tables, not only in the service's installed SDK.", "VERTEX-API")
 def accelerator_newer(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.pools:
         name = resolved.pool.accelerator
@@ -81,7 +81,7 @@ def _other_names(job: ResolvedLayout, resolved: ResolvedPool, name: str) -> Iter
     yield from without_accelerator(resolved)
 
 
-@rule("The place still has the accelerator.", "VERTEX-CC;AIP-GPU", on=names_accelerators)
+@rule("The place has not retired the accelerator.", "VERTEX-CC;AIP-GPU", on=names_accelerators)
 def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
     here = takers(job.catalog, job.layout.on)
     for resolved in _gpu_pools(job):
@@ -95,7 +95,7 @@ def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@warning("The accelerator's support goes on.", "GCE-GPU", on=names_accelerators)
+@warning("The accelerator's support has no announced end.", "GCE-GPU", on=names_accelerators)
 def accelerator_ending(job: ResolvedLayout) -> Iterator[Problem]:
     here = takers(job.catalog, job.layout.on)
     for resolved in job.pools:
@@ -231,7 +231,7 @@ def _counts(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
 
 
 @rule(
-    "A machine type that has its accelerator built in names it.",
+    "A machine type with a built-in accelerator is written with it.",
     "VERTEX-CC;GCE-GPU",
     on=names_accelerators,
 )

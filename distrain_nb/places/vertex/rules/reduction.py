@@ -19,7 +19,7 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
     without_pool,
 )
-from distrain_nb.layout.traffic import multi_region, reduction_image, sized, training_gbps
+from distrain_nb.layout.traffic import multi_region, reduction_image, reduction_pool, training_gbps
 from distrain_nb.places.vertex.rules import rule, warning
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
@@ -70,7 +70,7 @@ def _cpu_reducers(job: ResolvedLayout) -> Iterator[Repair]:
 
 
 def _sized(job: ResolvedLayout) -> Iterator[Repair]:
-    pool = sized(job)
+    pool = reduction_pool(job)
     if pool:
         yield repair(f"Use {pool}", reducers=pool)
 
@@ -210,7 +210,7 @@ def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @rule(
-    "A Reduction Server is not combined with FLEX_START, which wants one machine for all pools.",
+    "A Reduction Server doesn't go with FLEX_START, which requires one machine type for all pools.",
     "VERTEX-DWS",
 )
 def reducers_flex_start(job: ResolvedLayout) -> Iterator[Problem]:

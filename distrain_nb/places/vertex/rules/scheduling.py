@@ -123,7 +123,7 @@ def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 @warning(
-    "Machines that come only by reservation or as Spot are asked for in one of these ways.",
+    "Machines available only by reservation or as Spot are requested in one of these ways.",
     "VERTEX-CC",
 )
 def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
@@ -137,7 +137,7 @@ def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
             )
 
 
-@warning("Only FLEX_START waits for as long as max_wait says.", "VERTEX-API")
+@warning("Only FLEX_START uses max_wait.", "VERTEX-API")
 def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.max_wait is not None and job.layout.scheduling != _FLEX:
         yield Problem(

@@ -27,7 +27,7 @@ def _tpu_pools(job: ResolvedLayout) -> list[ResolvedPool]:
     return [resolved for resolved in job.pools if resolved.is_tpu]
 
 
-@rule("At most one pool is of TPUs.", "VERTEX-CC")
+@rule("At most one pool has TPUs.", "VERTEX-CC")
 def tpu_one_pool(job: ResolvedLayout) -> Iterator[Problem]:
     tpus = _tpu_pools(job)
     for resolved in tpus[1:]:
@@ -84,7 +84,7 @@ def _topologies(resolved: ResolvedPool, allowed: list[str]) -> Iterator[Repair]:
 
 
 @rule(
-    "A TPU machine of version 5 and later is not given an accelerator: it comes with it.",
+    "A TPU machine of version 5 or later takes no accelerator: it is built in.",
     "VERTEX-CC",
 )
 def tpu_accelerator(job: ResolvedLayout) -> Iterator[Problem]:

@@ -17,9 +17,9 @@ SYNTAX = FaultSyntax(
 
 
 def _lacks() -> Sequence[str]:
-    from distrain_nb.rehearsal.needs import lacking
+    from distrain_nb.rehearsal.needs import missing_requirements
 
-    return lacking({"gcp_storage_emulator": "gcp-storage-emulator"}, engine=False)
+    return missing_requirements({"gcp_storage_emulator": "gcp-storage-emulator"}, engine=False)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import httpx
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
-from distrain_nb.rehearsal.job_folder import BucketFolder, JobFolder, passing_over
+from distrain_nb.rehearsal.job_folder import BucketFolder, JobFolder, ignoring_job_errors
 from distrain_nb.worker.files.disk import files_below
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
@@ -47,7 +47,7 @@ class Bucket:
         with self._busy:
             files, objects = _versions(self.folder), self._objects()
             for name in sorted(files.keys() | objects.keys() | self._settled.keys()):
-                with passing_over():
+                with ignoring_job_errors():
                     self._settle(name, files.get(name), objects.get(name))
 
     def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
@@ -120,7 +120,7 @@ def _without_new_links(folder: Path, earlier: frozenset[_Link]) -> Iterator[str]
     be given what is behind its links; says so."""
     names = sorted(name for name, *when in _links(folder) if (name, *when) not in earlier)
     for name in names:
-        with passing_over():
+        with ignoring_job_errors():
             JobFolder(folder).unlink(name)
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""

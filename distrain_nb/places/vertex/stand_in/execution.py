@@ -27,11 +27,11 @@ from distrain_nb.places.vertex.stand_in.replicas import (
     job_cluster,
     left_out,
     members,
-    names_secrets,
-    of_trial,
+    needs_secrets,
     reduces,
     replica,
-    where_secrets_are,
+    secret_service_variables,
+    trial_container,
 )
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.access import serve_json
@@ -149,8 +149,8 @@ class CustomJobExecution:
         try:
             self._sync()
             with secret_manager(self._permission) as port:
-                if names_secrets(self._spec):
-                    self._services = where_secrets_are(network.reach(port))
+                if needs_secrets(self._spec):
+                    self._services = secret_service_variables(network.reach(port))
                 self._start(network, self._members)
                 self._enter(self._job, States.JOB_STATE_RUNNING)
                 self._watch(network)
@@ -196,7 +196,7 @@ class CustomJobExecution:
             report(f"starting replica {number} of {len(which)}")
             container = replica(self._job, self._spec, member, cluster, folders, self._services)
             if trial:
-                container = of_trial(container, trial, member)
+                container = trial_container(container, trial, member)
             running = network.start(container)
             self._running[member.task] = running
             reader = threading.Thread(target=self._read, args=(member.task, running), daemon=True)

@@ -124,7 +124,7 @@ class JobService:
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """Return a page of the jobs that the filter lets through, the newest first."""
-        fields = wanted_by(request.filter)
+        fields = parse_filter(request.filter)
         with self._lock:
             names = [name for name in self._jobs if name.startswith(request.parent + "/")]
         listed, token = page(
@@ -167,7 +167,7 @@ def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
     return rows[start:end], str(end) if end < len(rows) else ""
 
 
-def wanted_by(text: str) -> Mapping[str, str]:
+def parse_filter(text: str) -> Mapping[str, str]:
     """Parse a filter into values by field. Raises ApiError for one that can't be read."""
     fields = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):

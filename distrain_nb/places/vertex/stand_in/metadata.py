@@ -173,7 +173,7 @@ class MetadataService:
         store.name = f"{request.parent}/metadataStores/{request.metadata_store_id or 'default'}"
         store.create_time = store.update_time = now()
         self._resources.add(store)
-        return done(store, store.name)
+        return finished_operation(store, store.name)
 
     def create_context(self, request: types.CreateContextRequest) -> types.Context:
         return self._create(request.context, request.parent, "contexts", request.context_id)
@@ -204,7 +204,7 @@ class MetadataService:
 
     def delete_context(self, request: types.DeleteContextRequest) -> Operation:
         self._resources.delete(request.name)
-        return done(Empty(), request.name)
+        return finished_operation(Empty(), request.name)
 
     def list_contexts(self, request: types.ListContextsRequest) -> types.ListContextsResponse:
         only = _ResourceFilter.of(request.filter)
@@ -292,7 +292,7 @@ class _ResourceFilter(NamedTuple):
         return right and all(name in contexts for name in self.inside)
 
 
-def done(message: Any, name: str) -> Operation:
+def finished_operation(message: Any, name: str) -> Operation:
     """Return an operation that has ended with that."""
     operation = Operation(name=f"{name}/operations/1", done=True)
     operation.response.Pack(message if isinstance(message, Empty) else type(message).pb(message))

@@ -143,7 +143,7 @@ def replica(
     )
 
 
-def of_trial(container: ReplicaSpec, trial: TrialPlace, member: Member) -> ReplicaSpec:
+def trial_container(container: ReplicaSpec, trial: TrialPlace, member: Member) -> ReplicaSpec:
     """Return the container of a trial's replica, which reports its metrics in a file."""
     folder = trial.folder / member.task
     folder.mkdir(exist_ok=True)
@@ -174,12 +174,12 @@ def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
     return environment
 
 
-def names_secrets(spec: types.CustomJobSpec) -> bool:
+def needs_secrets(spec: types.CustomJobSpec) -> bool:
     """Return whether a replica of the job asks for secrets."""
     return SECRETS_VARIABLE in str(spec)
 
 
-def where_secrets_are(address: str) -> dict[str, str]:
+def secret_service_variables(address: str) -> dict[str, str]:
     """Return how a replica finds the metadata server and Secret Manager of a rehearsal."""
     return {
         "GCE_METADATA_HOST": address,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.jobs import page
-from distrain_nb.places.vertex.stand_in.metadata import Resources, Scalar, done
+from distrain_nb.places.vertex.stand_in.metadata import Resources, Scalar, finished_operation
 from distrain_nb.places.vertex.stand_in.refusals import invalid
 from distrain_nb.rehearsal.faults import ApiError
 
@@ -41,7 +41,7 @@ class TensorboardService:
             raise invalid("display_name is required.")
         name = f"{request.parent}/tensorboards/{time.time_ns()}"
         board = self._resources.store(request.tensorboard, name)
-        return done(board, board.name)
+        return finished_operation(board, board.name)
 
     def list(self, request: types.ListTensorboardsRequest) -> types.ListTensorboardsResponse:
         if request.filter and not _DEFAULT.fullmatch(request.filter):

@@ -21,7 +21,7 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import errors
 from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
-from distrain_nb.places.vertex.stand_in.jobs import JobService, matches, now, page, wanted_by
+from distrain_nb.places.vertex.stand_in.jobs import JobService, matches, now, page, parse_filter
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE, TrialPlace, args_of
 from distrain_nb.rehearsal.faults import ApiError
@@ -69,7 +69,7 @@ class HyperparameterTuningService:
 
     def list(self, request: types.ListHyperparameterTuningJobsRequest) -> Any:
         """Return a page of the jobs that the filter lets through, the newest first."""
-        fields = wanted_by(request.filter)
+        fields = parse_filter(request.filter)
         of_parent = [t for n, t in self._tuning.items() if n.startswith(request.parent + "/")]
         shown = (tuning.shown() for tuning in reversed(of_parent))
         listed, token = page([job for job in shown if matches(job, fields)], request)
