@@ -13,7 +13,7 @@ from distrain_nb import api
 from distrain_nb.config import home as our_home
 from distrain_nb.magics.lines import _clean
 from distrain_nb.magics.verbs import line_options
-from distrain_nb.run import Store, room
+from distrain_nb.run import Store, disk_usage
 from distrain_nb.worker.files.status import State, Status
 from tests.places.stand_ins import metadata_server
 
@@ -46,7 +46,7 @@ def test_a_run_that_may_outlive_its_machine_is_told_so(monkeypatch: pytest.Monke
 
 def test_a_disk_that_is_nearly_full_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "GB are free" not in told()
-    monkeypatch.setattr(room, "LITTLE", float("inf"))
+    monkeypatch.setattr(disk_usage, "LITTLE", float("inf"))
     assert "%distrain clean" in told()
 
 

@@ -229,7 +229,8 @@ def test_without_a_project_there_is_a_note_and_the_run_goes_on(
 ) -> None:
     for name in (*VARIABLES["project"], "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("distrain_nb.places.vertex.experiments.of_machine", lambda environ: {})
+    settings = "distrain_nb.places.vertex.experiments.machine_settings"
+    monkeypatch.setattr(settings, lambda environ: {})
     Config(tracking="vertex").save()
     record = Store().add("night", "local", "nights", "-n 2")
     expected = "no project is set: %distrain config project=my-project"
