@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
-import tomllib
 from IPython.core.inputtransformer2 import TransformerManager
 
 from tests.kernels import kernel
@@ -33,6 +34,7 @@ def test_python_reads_every_snippet(page: Path) -> None:
 
 
 def test_readme_names_every_extra() -> None:
+    tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rows = re.findall(r"^\| (`.+`) \|", README.read_text(encoding="utf-8"), re.M)
     named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}

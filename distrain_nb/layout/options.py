@@ -88,7 +88,7 @@ class Option:
     @property
     def expected(self) -> str:
         """What an error asks for."""
-        return "an integer" if self.read is int else self.grammar or self.form
+        return "an integer" if self.form == "N" else self.grammar or self.form
 
     @property
     def written(self) -> str:

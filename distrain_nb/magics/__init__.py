@@ -20,7 +20,7 @@ RELOAD = (
     "distrain_nb: reload this page to load the widgets that were just "
     "installed. Until then runs are shown without them, and stay up to date."
 )
-_HELP_ALONE = r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b"
+_HEAD = r"%%distrain\b"
 
 
 @magics_class
@@ -76,8 +76,8 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(DistrainMagics)
     add_matcher(shell)
     transforms = shell.input_transformers_cleanup
-    if help_alone not in transforms:
-        transforms.append(help_alone)
+    if with_body not in transforms:
+        transforms.append(with_body)
     shell.events.register("post_run_cell", after_cell)
     start_observing(shell)
     shell.events.register("post_run_cell", _may_be_loaded_again)
@@ -99,9 +99,10 @@ def _may_be_loaded_again(_: object = None) -> None:
     get_ipython().extension_manager.loaded.discard("distrain_nb")
 
 
-def help_alone(lines: list[str]) -> list[str]:
-    """Return whether a line asks for help alone: `%%distrain --help` needs no cell below it."""
-    if lines and re.match(_HELP_ALONE, lines[0]) and not "".join(lines[1:]).strip():
+def with_body(lines: list[str]) -> list[str]:
+    """Return a cell that is nothing but our line with an empty one below it: without that, IPython
+    takes it for a mistake, and `%%distrain --help` is none."""
+    if lines and re.match(_HEAD, lines[0]) and not "".join(lines[1:]).strip():
         return [lines[0], "\n"]
     return lines
 

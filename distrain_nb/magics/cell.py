@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
-from distrain_nb.errors import RunFailed
+from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import (
     HELP,
@@ -45,7 +45,13 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     """Raise what `api.start` and, for a cell that waits, `Run.wait` raise."""
     if show_help(words):
         return
-    submit(source_of(line, cell, shell), cell_options(words))
+    options, source = cell_options(words), source_of(line, cell, shell)
+    if not "".join(source.cell.source.split("\n")[source.first_line - 1 :]).strip():
+        raise OptionError(
+            "the cell has no code: write what the ranks run below this line; a script is run by "
+            "%distrain run FILE"
+        )
+    submit(source, options)
 
 
 def submit(source: api.Source, options: Mapping[str, Any]) -> None:

@@ -27,6 +27,8 @@ BUILDERS = ("append", "docker", "cloudbuild")
 SCRIPTS = (".py", ".ipynb")
 
 _NO_VALUE = re.compile(r"argument (?:-\w/)?(--?[\w-]+).*: expected (?:one|at least one) argument")
+_UNREAD = re.compile(r"argument (--?[\w-]+): invalid (int|float) value: '(.*)'$")
+_KINDS = {"int": "an integer", "float": "a number"}
 # What other launchers call these options.
 RANKS, REPLICAS = "-n N", "--workers N, which counts the replicas besides the primary"
 ELSEWHERE = {
@@ -98,6 +100,9 @@ class Parser(argparse.ArgumentParser):
             name, action = lacks[1], self._option_string_actions[lacks[1]]
             form = getattr(action, "grammar", "") or action.metavar
             message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
+        if unread := _UNREAD.match(message):
+            name, kind, value = unread.groups()
+            message, meant = f"invalid {name} {value!r}: expected {_KINDS[kind]}", (value,)
         fixes = tuple(write_option(meant[0], option) for option in meant[1:])
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,9 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None
+    if words[:1] and words[0].startswith("-"):
+        line = shlex.join(words)
+        raise OptionError(f"%distrain takes a verb: %%distrain {line} on top of a cell runs it")
     try:
         options = line_options(words)
     except HelpAsked as request:

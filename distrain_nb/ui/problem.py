@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from distrain_nb.findings import Severity
+from distrain_nb.layout.options import OPTIONS, flag
 from distrain_nb.repairs import head_lines
 from distrain_nb.run.summary import plural
 from distrain_nb.secrets import env_values, redacted, redacted_options
@@ -173,10 +174,12 @@ def _of_options(finding: Finding, text: str) -> Excerpt | None:
     return None
 
 
-def _as_option(where: str) -> list[str]:
-    """Return the option of a field: `primary.accelerator_count` is set by `--primary`."""
+def _as_option(where: str) -> tuple[str, ...]:
+    """Return how the option of a field is written: `primary.accelerator_count` is set by
+    `--primary`, `ranks_per_replica` by `-n` too."""
     first = where.partition(".")[0].partition(" ")[0]
-    return [f"--{first.replace('_', '-')}"] if first.isidentifier() else []
+    names = next((option.names for option in OPTIONS if option.field == first), ())
+    return names or ((flag(first),) if first.isidentifier() else ())
 
 
 def _span(line: str, name: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PYTHON = "python:3."
 NEURON = "public.ecr.aws/neuron/"
+JAX = version("jax")
 
 
 def planned(place: str, pool: str, code: str, **more: Any) -> Any:
@@ -34,16 +36,16 @@ def refused(plan: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("place", "pool", "code", "base", "requirement", "ranks"),
     [
-        ("vertex", "n1-standard-4+1*T4", "import jax", PYTHON, "jax[cuda12]==0.10.2", 1),
+        ("vertex", "n1-standard-4+1*T4", "import jax", PYTHON, f"jax[cuda12]=={JAX}", 1),
         ("vertex", "n1-standard-8+2*T4", "import flax.linen", PYTHON, "jax[cuda12]", 1),
-        ("vertex", "ct5lp-hightpu-4t,topology=2x2", "import jax", PYTHON, "jax[tpu]==0.10.2", 1),
-        ("sagemaker", "ml.g5.xlarge", "import jax", PYTHON, "jax[cuda12]==0.10.2", 1),
+        ("vertex", "ct5lp-hightpu-4t,topology=2x2", "import jax", PYTHON, f"jax[tpu]=={JAX}", 1),
+        ("sagemaker", "ml.g5.xlarge", "import jax", PYTHON, f"jax[cuda12]=={JAX}", 1),
         ("sagemaker", "ml.g5.xlarge", "import torch", "763104351884.", "torch==2.13.0", 1),
         ("sagemaker", "ml.trn1.32xlarge", "import torch_xla, torch",
          f"{NEURON}pytorch-training-neuronx:2.9.0", "torch==2.13.0", 32),
         ("sagemaker", "ml.trn1.32xlarge", "import jax",
-         f"{NEURON}jax-training-neuronx:0.10.0", "jax==0.10.2", 1),
-        ("vertex", "cloud-tpu+8*TPU_V2", "import jax", PYTHON, "jax[tpu]==0.10.2", 1),
+         f"{NEURON}jax-training-neuronx:0.10.0", f"jax=={JAX}", 1),
+        ("vertex", "cloud-tpu+8*TPU_V2", "import jax", PYTHON, f"jax[tpu]=={JAX}", 1),
     ],
 )  # fmt: skip
 def test_what_a_job_gets(

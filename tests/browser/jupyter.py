@@ -7,6 +7,7 @@ page of it.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import nbformat
-import tomllib
 from nbformat.sign import NotebookNotary
 
 from distrain_nb.worker.machine.system import die_with_parent
@@ -172,6 +172,7 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 def _put_extension(root: Path, *, shown: bool) -> None:
     """JupyterLab's extension, where a wheel that the user installs puts it."""
+    tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = described["tool"]["hatch"]["build"]["targets"]["wheel"]
     for source, target in wheel["shared-data"].items():

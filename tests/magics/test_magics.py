@@ -256,6 +256,14 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
         ("%distrain config idle=soon", "'soon'"),
         ("%distrain config mlflow=https://me:word@ml.example/x", "'https://me:***@ml.example/x'"),
         ("%distrain config idle 3", "write idle=VALUE"),
+        ("%%distrain -n -1\n1", "-1 ranks per replica: it needs 1 or more."),
+        ("%%distrain -n 1000000000\n1", "1,000,000,000 processes don't fit on this machine"),
+        ("%%distrain --retries many\n1", "invalid --retries 'many': expected an integer"),
+        ("%%distrain --on vertex\n1", "There is no primary replica"),
+        ("%%distrain -n 2", "the cell has no code"),
+        ("%%distrain -n 2 \\\n  --name one\n\n", "the cell has no code"),
+        ("%distrain -n 2", "%%distrain -n 2 on top of a cell runs it"),
+        ("%distrain clean --older-than x", "invalid --older-than 'x': expected a number"),
     ],
 )
 def test_bad_input_is_named_with_what_is_allowed(patient: Kernel, line: str, says: str) -> None:

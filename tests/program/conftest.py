@@ -20,6 +20,23 @@ _HOOKS = (
     *((sys, "excepthook"), (threading, "excepthook"), (sys, "unraisablehook")),
     *((warnings, "showwarning"), (warnings, "formatwarning")),
 )
+# Python 3.10 tells the line of code, but not where in it: what shares a line is made again, or
+# refused, together. It also takes what `__getattr__` gives for the `__getstate__` of an object.
+_FROM_3_11 = (
+    "test_a_value_that_only_met_the_rank_stays",
+    "test_what_a_cell_asks_is_seen[x = 1; r = int(os.environ.get('RANK', 0))]",
+    "test_a_shell_command_that_asks_for_the_rank_is_refused",
+    "test_equal[attributes by items]",
+    "test_rank_1_has_what_a_kernel_of_rank_1_has[failed]",
+    r"test_what_can_not_be_read_again_is_refused[class O(dict):\n    __getattr__",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if sys.version_info < (3, 11):
+        for item in items:
+            if item.name.startswith(_FROM_3_11):
+                item.add_marker(pytest.mark.skip("Python 3.10 can't tell it"))
 
 
 @pytest.fixture(autouse=True)

@@ -52,6 +52,13 @@ def test_an_undefined_name_is_marked_and_its_import_offered(tmp_path: Path) -> N
     assert repaired(point, 0, edited) == repaired_since
 
 
+def test_an_option_is_marked_as_it_was_written(tmp_path: Path) -> None:
+    (point,) = points("%%distrain -n 0\n1", tmp_path)
+    assert point.excerpt is not None
+    (_, line), begin, end = point.excerpt.lines[0], point.excerpt.begin, point.excerpt.end
+    assert line[begin:end] == "-n 0"
+
+
 def test_a_name_that_is_nearly_there_is_offered(tmp_path: Path) -> None:
     text = "%%distrain\nmodel.trian = trian(1) + trian(2)"
     (point,) = points(text, tmp_path, train=print, model=3)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from distrain_nb.worker.machine import system
 from distrain_nb.worker.machine.gpus import VISIBLE, Gpus, visible
 
 if TYPE_CHECKING:
@@ -25,14 +26,15 @@ _DEVICE = re.compile(r"/dev/nvidia\d+")
 
 
 def machine(job: LocalJob) -> dict[str, str]:
-    """`cpus` and `gpus` are numbers, `mpirun` is the program's path, empty without one; a
-    requirement of the job, `--require TEXT`, has how what is installed differs from it. `held` is
-    the memory of GPUs that this process has, empty where it is little. Where `jobs` stands there
-    too, so many share the CPUs, and `trials_per_gpu` a GPU."""
+    """`cpus` and `gpus` are numbers, `memory` is the bytes that can still be had. `mpirun` is the
+    program's path, empty without one; a requirement of the job, `--require TEXT`, has how what is
+    installed differs from it. `held` is the memory of GPUs that this process has, empty where it is
+    little. Where `jobs` stands there too, so many share the CPUs, and `trials_per_gpu` a GPU."""
     return {
         "cpus": str(os.cpu_count() or 1),
         "gpus": str(len(gpus_of(job.environ))),
         "held": _held(job.environ),
+        "memory": str(system.available()),
         "mpirun": shutil.which("mpirun", path=job.environ.get("PATH")) or "",
         **{f"--require {text}": _unlike(text) for text in job.program.required},
     }

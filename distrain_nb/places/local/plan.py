@@ -41,6 +41,9 @@ LocalJob: TypeAlias = "Job[NoOptions]"
 _OF_JAX, JAX_TAKES = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75
 _CHOOSE_NCCL = frozenset(["accelerate", "lightning", "pytorch_lightning"])
 
+# Bytes that a rank takes at least: one that prints and nothing else. So many fit anywhere.
+LEAST_MEMORY, ALWAYS_FIT = 6_000_000, 64
+
 # Characters of a variable that is printed on the line of its process.
 SHORT = 40
 
@@ -92,6 +95,7 @@ def plan(job: LocalJob) -> LocalPlan:
     per_replica = ranks_per_replica(job.program, job.layout, visible if launcher in PER_GPU else 1)
     if per_replica > visible:
         split = ()
+    _refuse_too_many(job, per_replica)
     findings = [
         *_findings(job, launcher, per_replica, gpus),
         *_about_packages(job),
@@ -137,6 +141,20 @@ def plan(job: LocalJob) -> LocalPlan:
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
 
 
+def _refuse_too_many(job: LocalJob, per_replica: int) -> None:
+    """Raise OptionError for more processes than this machine has memory for, before they are laid
+    out: that alone takes long and much for a million."""
+    processes = job.layout.size + _training(job) * (per_replica - 1)
+    most = int(job.machine.get("memory", sys.maxsize)) // LEAST_MEMORY
+    if processes > max(most, ALWAYS_FIT):
+        by_ranks = per_replica > job.layout.size
+        raise OptionError(
+            f"{processes:,} processes don't fit on this machine: each takes "
+            f"{LEAST_MEMORY // 1_000_000} MB or more, so {most:,} fit at most",
+            where="ranks_per_replica" if by_ranks else "workers",
+        )
+
+
 def _cluster(job: LocalJob) -> Cluster:
     addresses: dict[Role, tuple[str, ...]] = {}
     port = 0
@@ -173,7 +191,7 @@ def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     """Return the cores are shared out, as nobody gains when each rank starts a thread for every
     core."""
     sharing = processes * int(job.machine.get("jobs", 1))
-    if system.VARIABLE in job.environ or sharing == 1:
+    if system.VARIABLE in job.environ or sharing <= 1:
         return {}
     return {system.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
 

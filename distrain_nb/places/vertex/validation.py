@@ -110,7 +110,7 @@ def limit_findings(request: JsonObject) -> Iterator[Finding]:
             "digits and -, beginning with a letter and ending with none of -"
         )
         yield _error("persistent-resource", "persistent_resource", message)
-    tasks = [task for pool in spec["workerPoolSpecs"] for task in pool.values()
+    tasks = [task for pool in spec.get("workerPoolSpecs", ()) for task in pool.values()
              if isinstance(task, dict)]  # fmt: skip
     count = max((len(task.get("env", ())) for task in tasks), default=0)
     if count > MOST_VARIABLES:
