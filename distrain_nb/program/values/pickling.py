@@ -25,7 +25,13 @@ from distrain_nb.program.values.origins import (
     held,
     made_with,
 )
-from distrain_nb.program.values.reducers import completed, reduced, view, with_state
+from distrain_nb.program.values.reducers import (
+    completed,
+    keras_object,
+    reduced,
+    view,
+    with_state,
+)
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
     LostPart,
@@ -83,6 +89,11 @@ class Definitions:
         """Return whether the notebook has an object by the name that it says of itself."""
         name = getattr(obj, "__name__", None)
         return self.owns(obj) and name is not None and self.namespace.get(name) is obj
+
+    @cached_property
+    def own_code(self) -> dict[str, Any]:
+        """The notebook's own functions and classes, by name."""
+        return {n: v for n, v in self.namespace.items() if self.names(v)}
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -161,6 +172,8 @@ class NotebookWriter(Writer):
         written = super().reducer_override(obj)
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
+        if hasattr(type(obj), "_unpickle_model"):
+            return keras_object(obj, self.definitions.own_code)
         if hasattr(type(obj), "retains_grad"):  # a tensor
             written = obj.__reduce_ex__(4) if written is NotImplemented else written
             self.seen.has_gradients |= obj.is_leaf and obj.grad is not None

@@ -7,6 +7,7 @@ import weakref
 from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from distrain_nb.worker.pickles import (
     out_of_band,
@@ -17,7 +18,7 @@ from distrain_nb.worker.pickles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from distrain_nb.worker.pickles import Writer
 
@@ -131,6 +132,16 @@ def with_state(tensor: Any, written: Any) -> Any:
     if not state or len(written) > 2:
         return written
     return (*written, state, None, None, set_tensor)
+
+
+def keras_object(obj: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return how a model or a layer of Keras is written, with those of the notebook's definitions
+    that its configuration names: Keras looks for them by these names."""
+    read, (file,) = obj.__reduce__()
+    with ZipFile(file) as parts:
+        config = parts.read("config.json").decode()
+    own = {name: value for name, value in definitions.items() if f'"{name}"' in config}
+    return out_of_band, ("keras", read, file.getvalue(), own)
 
 
 def view(array: Any, writer: Writer) -> Any:
