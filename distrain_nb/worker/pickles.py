@@ -258,9 +258,7 @@ class Restoring:
         return kind(content)
 
     def _keras(self, read: Any, content: bytes, own: Dict[str, Any]) -> Any:
-        import keras
-
-        with keras.saving.custom_object_scope(own):
+        with importlib.import_module("keras").saving.custom_object_scope(own):
             return read(io.BytesIO(content))
 
     def _notebook(self, path: str) -> Any:

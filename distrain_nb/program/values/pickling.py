@@ -91,11 +91,6 @@ class Definitions:
         return self.owns(obj) and name is not None and self.namespace.get(name) is obj
 
     @cached_property
-    def own_code(self) -> dict[str, Any]:
-        """The notebook's own functions and classes, by name."""
-        return {n: v for n, v in self.namespace.items() if self.names(v)}
-
-    @cached_property
     def _names(self) -> dict[int, str]:
         return {
             id(value): name
@@ -173,7 +168,7 @@ class NotebookWriter(Writer):
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
         if hasattr(type(obj), "_unpickle_model"):
-            return keras_object(obj, self.definitions.own_code)
+            return keras_object(obj, self.definitions)
         if hasattr(type(obj), "retains_grad"):  # a tensor
             written = obj.__reduce_ex__(4) if written is NotImplemented else written
             self.seen.has_gradients |= obj.is_leaf and obj.grad is not None

@@ -18,8 +18,9 @@ from distrain_nb.worker.pickles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from distrain_nb.program.values.pickling import Definitions
     from distrain_nb.worker.pickles import Writer
 
 
@@ -134,13 +135,14 @@ def with_state(tensor: Any, written: Any) -> Any:
     return (*written, state, None, None, set_tensor)
 
 
-def keras_object(obj: Any, definitions: Mapping[str, Any]) -> Any:
+def keras_object(obj: Any, definitions: Definitions) -> Any:
     """Return how a model or a layer of Keras is written, with those of the notebook's definitions
     that its configuration names: Keras looks for them by these names."""
     read, (file,) = obj.__reduce__()
     with ZipFile(file) as parts:
         config = parts.read("config.json").decode()
-    own = {name: value for name, value in definitions.items() if f'"{name}"' in config}
+    named = ((n, v) for n, v in definitions.namespace.items() if f'"{n}"' in config)
+    own = {name: value for name, value in named if definitions.names(value)}
     return out_of_band, ("keras", read, file.getvalue(), own)
 
 
