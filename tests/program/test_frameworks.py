@@ -83,8 +83,10 @@ def test_a_wrapper_of_a_package_keeps_what_is_its_own(
 ) -> None:
     """`jax.jit` keeps the shardings of a mesh, in each rank those of its own."""
     names: dict[str, Any] = {"__name__": "jits", "__file__": "/lib/site-packages/jits.py"}
-    text = "class Jit:\n    def __init__(self, f): self.__wrapped__ = f\n"
-    exec(f"{text}    def __call__(self, x): self._info = (x for x in [1])", names)
+    text = "import functools\nclass Of:\n    def __init__(self): self.full = False\n"
+    text += "    def __reduce__(self): raise TypeError\nclass Jit:\n"
+    text += "    def __init__(self, f): functools.update_wrapper(self, f); self._info = ()\n"
+    exec(f"{text}    def __call__(self, x): self._info = (Of(), x)", names)
     jits = ModuleType("jits")
     vars(jits).update(names)
     monkeypatch.setitem(sys.modules, "jits", jits)
