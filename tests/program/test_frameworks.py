@@ -94,3 +94,12 @@ def test_a_wrapper_of_a_package_keeps_what_is_its_own(
     kernel.run("f(1.0)")
     program = kernel.capture("print(f(1.0))")
     assert not [f for f in program.findings if f.severity == "error"]
+
+
+def test_what_the_cell_sets_first_lacks_nothing(kernel: Kernel) -> None:
+    """A loss has no graph when its pickle is read: each second run of such a loop had a warning."""
+    kernel.run("import torch\nnet = torch.nn.Linear(2, 1)")
+    loop = "for _ in range(2):\n    loss = net(torch.ones(2)).sum()\n    loss.backward()\n"
+    kernel.run(loop)
+    assert not kernel.capture(f"{loop}print(loss.item())").findings
+    assert [f.code for f in kernel.capture("loss.backward()").findings] == ["capture.lost-part"]
