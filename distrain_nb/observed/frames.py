@@ -48,10 +48,6 @@ def asking(frame: FrameType) -> FrameType:
     return frame
 
 
-def main_thread() -> FrameType | None:
-    return sys._current_frames().get(threading.main_thread().ident or 0)
-
-
 def threads_at_work(namespace: Mapping[str, Any]) -> set[int]:
     """Return the threads besides the main one that run functions of a notebook, by number, or are
     about to begin one."""
@@ -95,6 +91,19 @@ def top_of(frame: FrameType | None, namespace: Mapping[str, Any]) -> FrameType |
         if frame.f_globals is namespace and frame.f_code.co_name[0] == "<":
             top = frame if is_top_level(frame) else top
         frame = frame.f_back
+    return top
+
+
+def cell_of(frame: FrameType, namespace: Mapping[str, Any]) -> FrameType | None:
+    """Return the outermost frame of the cell that led to a question; for another thread's that of
+    the cell that runs meanwhile, unless the extension's own threads ask."""
+    top = top_of(frame, namespace)
+    if top is None:
+        kinds = [f.f_globals for f in frames_to(frame, None) if kind_of(f)]
+        rooms = str(kinds[-1].get("__name__")).split(".") if kinds else [""]
+        if rooms[0] == "distrain_nb" and "data" not in rooms:  # which asks for the user
+            return None
+        top = top_of(sys._current_frames().get(threading.main_thread().ident or 0), namespace)
     return top
 
 

@@ -20,6 +20,7 @@ from distrain_nb.observed.definitions import Modules, Originals
 from distrain_nb.observed.frames import (
     as_now,
     asking,
+    cell_of,
     column_of,
     frames_to,
     held,
@@ -27,7 +28,6 @@ from distrain_nb.observed.frames import (
     is_top_level,
     kind_of,
     line_of,
-    main_thread,
     may_change,
     may_have_taken,
     named_containers,
@@ -269,7 +269,7 @@ class Observer:
 
     def _see(self, what: str, frame: FrameType, asker: FrameType) -> None:
         try:
-            top = top_of(frame, self.namespace) or top_of(main_thread(), self.namespace)
+            top = cell_of(frame, self.namespace)
             code = asker.f_code
             key = (what, id(code), asker.f_lineno, id(top), top and (id(top.f_code), top.f_lineno))
             if key not in self._seen:

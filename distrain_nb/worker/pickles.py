@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import pickle
 import sys
 from types import MethodType, ModuleType
@@ -190,6 +191,7 @@ class Restoring:
             "notebook": self._notebook,
             "inside": lambda module: module,
             "weak": self._weak,
+            "keras": self._keras,
             **builders(self.namespace),
         }
         return restore[kind](*state)
@@ -254,6 +256,10 @@ class Restoring:
     def _weak(self, kind: Any, content: Any) -> Any:
         _alive.append(content)
         return kind(content)
+
+    def _keras(self, read: Any, content: bytes, own: Dict[str, Any]) -> Any:
+        with importlib.import_module("keras").saving.custom_object_scope(own):
+            return read(io.BytesIO(content))
 
     def _notebook(self, path: str) -> Any:
         name, *rest = path.split(".")

@@ -123,3 +123,16 @@ def test_a_thread_that_asks_while_a_statement_begins_is_refused(
         sys.settrace(None)
     (error,) = [f for f in kernel.capture(SHOW).findings if f.severity == "error"]
     assert error.code == "capture.thread"
+
+
+def test_what_the_extension_asks_beside_a_cell_is_its_own_matter(
+    kernel: Kernel, server: Server
+) -> None:
+    """Its threads read `DISTRAIN_HOME` while a cell ran: an optimizer that the cell had trained was
+    refused, as if it knew the world."""
+    kernel.run("import json, threading\nfrom distrain_nb.config import home\nlr = 0")
+    kernel.run("t = threading.Thread(target=home)")
+    kernel.run("def step():\n    t.start(); t.join()\n    return 3\nlr = step()")
+    program = kernel.capture("print('RESULT', json.dumps(lr))")
+    assert "step()" not in program.main
+    assert server.results(program) == 3

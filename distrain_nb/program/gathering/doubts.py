@@ -297,7 +297,10 @@ def drawn(
             f" {last.statement.where} seeds by the rank, every rank has the notebook's: draw it in"
             " the cell"
         )
-        yield Finding("capture.measured", Severity.WARNING, last.statement.where, message)
+        by_package = world.seen.asked(last.statement) and not world.asks_itself(last)
+        # Packages most often ask whether to print: `seed_everything(42)`.
+        severity = Severity.INFO if by_package else Severity.WARNING
+        yield Finding("capture.measured", severity, last.statement.where, message)
 
 
 # -- names that code makes at run time ------------------------------------------------------------

@@ -338,7 +338,10 @@ class Gathering:
         problem = trial.problem
         if problem is None and trial.complete and trial.size <= _READ_BACK:
             problem, parts = read_back(needed.name, needed.value, self.definitions)
-            self.findings += lost_part(pending.where, needed.name, parts)
+            # `loss` of the run before, which a loop of the cell sets first.
+            self.findings += lost_part(
+                pending.where, needed.name, parts if pending.required else ()
+            )
         if problem:
             self._not_picklable(pending, problem)
         else:

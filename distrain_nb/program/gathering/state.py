@@ -233,7 +233,9 @@ def state_of(
             continue
         part, before, after = change
         is_live = type(value).__module__.partition(".")[0] in LIVE
-        if part and len(statements) == 1 and not is_live:
+        # What a wrapper keeps for itself, as that of `jax.jit` does, each rank's own has.
+        is_packages = not isinstance(definition, (type, FunctionType)) and attribute[:1] == "_"
+        if part and len(statements) == 1 and not (is_live or is_packages):
             why = trial.problem.reason if trial.problem else "is too large to travel"
             message = (
                 f"`{part}` is {shown(after)} in the notebook ({statements[0].where}) and"

@@ -187,8 +187,12 @@ class _Look:
                     self._imported(self.module.namespace[node.id])
             elif isinstance(node, ast.Attribute):
                 base = resolve(node.value, self.module.namespace)
-                if node.attr != "train" or not hasattr(type(base), "named_parameters"):
-                    self.reach.attributes.add(node.attr)  # a model's `train()` trains nothing
+                # A model's `train()` trains nothing, nor does what `tf.train` holds.
+                if node.attr != "train" or not (
+                    hasattr(type(base), "named_parameters")
+                    or isinstance(getattr(base, "train", None), ModuleType)
+                ):
+                    self.reach.attributes.add(node.attr)
                 self._member(base, node.attr, ast.unparse(node), self.reach.names)
         return self.reach
 

@@ -25,7 +25,13 @@ from distrain_nb.program.values.origins import (
     held,
     made_with,
 )
-from distrain_nb.program.values.reducers import completed, reduced, view, with_state
+from distrain_nb.program.values.reducers import (
+    completed,
+    keras_object,
+    reduced,
+    view,
+    with_state,
+)
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
     LostPart,
@@ -161,6 +167,8 @@ class NotebookWriter(Writer):
         written = super().reducer_override(obj)
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
+        if hasattr(type(obj), "_unpickle_model"):
+            return keras_object(obj, self.definitions)
         if hasattr(type(obj), "retains_grad"):  # a tensor
             written = obj.__reduce_ex__(4) if written is NotImplemented else written
             self.seen.has_gradients |= obj.is_leaf and obj.grad is not None

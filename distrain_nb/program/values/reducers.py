@@ -7,6 +7,7 @@ import weakref
 from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from distrain_nb.worker.pickles import (
     out_of_band,
@@ -19,6 +20,7 @@ from distrain_nb.worker.pickles import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from distrain_nb.program.values.pickling import Definitions
     from distrain_nb.worker.pickles import Writer
 
 
@@ -131,6 +133,17 @@ def with_state(tensor: Any, written: Any) -> Any:
     if not state or len(written) > 2:
         return written
     return (*written, state, None, None, set_tensor)
+
+
+def keras_object(obj: Any, definitions: Definitions) -> Any:
+    """Return how a model or a layer of Keras is written, with those of the notebook's definitions
+    that its configuration names: Keras looks for them by these names."""
+    read, (file,) = obj.__reduce__()
+    with ZipFile(file) as parts:
+        config = parts.read("config.json").decode()
+    named = ((n, v) for n, v in definitions.namespace.items() if f'"{n}"' in config)
+    own = {name: value for name, value in named if definitions.names(value)}
+    return out_of_band, ("keras", read, file.getvalue(), own)
 
 
 def view(array: Any, writer: Writer) -> Any:

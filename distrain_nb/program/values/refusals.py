@@ -41,6 +41,15 @@ _BY_TYPE = {
     "ipywidgets.widgets.widget.Widget": ("is a widget on the screen", "capture its .value"),
     "traitlets.config.configurable.Configurable": ("belongs to the notebook's kernel", _CREATE),
     "torch.utils.tensorboard.writer.SummaryWriter": ("writes a log", _CREATE),
+    "tensorflow.python.data.ops.dataset_ops.DatasetV2": (
+        "is a pipeline in TensorFlow's memory",
+        "capture the arrays or paths that it reads, and create it in the cell",
+    ),
+    "xgboost.core.DMatrix": (
+        "is a matrix in XGBoost's memory",
+        "capture its arrays, and create it in the cell",
+    ),
+    "wandb.sdk.wandb_run.Run": ("writes a log", "call wandb.init in the cell"),
     "torch.utils.data.dataloader._BaseDataLoaderIter": (
         "is an iterator over a loader",
         "capture the loader or its dataset, and call iter(...) in the cell",

@@ -161,7 +161,11 @@ def _written(
 
 def reason(error: BaseException) -> str:
     """Return an error as the end of a sentence: "cannot pickle '_thread.lock' object"."""
-    return str(error) or type(error).__name__
+    text = " ".join(str(error).split())
+    return (text[:_LONGEST] + "\u2026" if len(text) > _LONGEST else text) or type(error).__name__
+
+
+_LONGEST = 200  # characters: Keras says a whole model's configuration
 
 
 def load(
