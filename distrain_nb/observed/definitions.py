@@ -214,7 +214,7 @@ class Modules:
                 continue
             then = before[name]
             changed = {p for p in {**then, **now} if then.get(p, _NOTHING) != now.get(p)}
-            changed |= {p for p in _may_set(code, module, self.namespace) if p in now}
+            changed |= {p for p in may_set(code, module, self.namespace) if p in now}
             self._found += [
                 ModuleChange(*at, name, p, now.get(p, _NOTHING)) for p in sorted(changed)
             ]
@@ -250,7 +250,7 @@ def _is_part(path: str, whole: str) -> bool:
     return path == whole or path.startswith((f"{whole}.", f"{whole}["))
 
 
-def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
+def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
     """Return the plain globals of a module that code sets, itself or by the module's functions
     that it names."""
     names = vars(module)
@@ -267,7 +267,7 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
         waiting += value.__code__.co_names
         stores = get_instructions(value.__code__)
         set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
-    return {name for name in set_here if isinstance(names.get(name, names), ANSWERS)}
+    return {name for name in set_here if isinstance(names.get(name, names), (*ANSWERS, float))}
 
 
 # A kernel with frameworks has thousands of modules, and few are the user's.

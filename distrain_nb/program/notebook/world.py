@@ -140,6 +140,12 @@ class World:
         reach = self._reaches.of(executed.statement, self._notebook)
         return (self._notebook, name) in {**reach.names, **reach.inner}
 
+    def reads_modules(self, node: ast.AST) -> bool:
+        """Return whether an expression, or code that it calls, reads a module beside the
+        notebook."""
+        reach = self._reaches.within(node, self._notebook)
+        return any(module is not self._notebook for module, _ in {**reach.names, **reach.inner})
+
     def read_inside(self, executed: Executed) -> set[str]:
         """Return the names of the notebook that functions read which a statement calls."""
         reach = self._reaches.of(executed.statement, self._notebook)
