@@ -6,6 +6,7 @@ Such an object is made again in every rank, and what has changed it since must b
 from __future__ import annotations
 
 import sys
+from collections import deque
 from dis import get_instructions
 from enum import Enum
 from functools import lru_cache
@@ -20,14 +21,8 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import (
-    array_of,
-    attributes_of,
-    is_installed,
-    is_model,
-    root_of,
-    run_by,
-)
+from distrain_nb.observed.frames import is_installed, root_of, run_by
+from distrain_nb.observed.objects import array_of, attributes_of, is_model, place_in
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
 from distrain_nb.worker.plain import is_plain_object, plain_parts
 
@@ -174,9 +169,12 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
     cls = type(obj)
     if cls.__module__.partition(".")[0] in LIVE or hasattr(cls, "_shared_state"):
         return  # what belongs to the process
-    if isinstance(obj, (list, tuple)):
+    place = place_in(obj)
+    if place is not None:
+        found[path] = *identity(obj), place
+    elif isinstance(obj, (list, tuple, deque)):
         found[f"len({path})"] = len(obj)
-        yield from ((f"{path}[{n}]", part) for n, part in enumerate(obj[:_MOST_ITEMS]))
+        yield from ((f"{path}[{n}]", part) for n, part in enumerate(islice(obj, _MOST_ITEMS)))
     elif isinstance(obj, (set, frozenset)):
         found[path] = frozenset(p for p in obj if isinstance(p, _PLAIN))
     elif isinstance(obj, (dict, MappingProxyType)):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from distrain_nb.observed.changes import first_change, identity, leaves, stored
-from distrain_nb.observed.frames import ANSWERS, is_installed, root_of, stored_by
+from distrain_nb.observed.frames import is_installed, root_of, stored_by
+from distrain_nb.observed.objects import ANSWERS
 from distrain_nb.worker.fingerprint import dict_of, is_own
 from distrain_nb.worker.functions import NoAttribute
 

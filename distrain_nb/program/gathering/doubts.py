@@ -270,6 +270,26 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
             yield Finding("capture.unseen", Severity.INFO, "", message + lines)
 
 
+def told_by_files(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Yield a warning for each value that was read from a file which a statement had written that
+    knew the world, and that didn't train: every rank has what the notebook's rank wrote."""
+    reads = world.seen.observer.files.told
+    values = [n for n in found.values() if reads and isinstance(n.how, (Literal, Value))]
+    for needed in values:
+        behind = [executed.statement for executed in world.made_of(needed.name)]
+        for read in (r for r in reads if any(is_at(r[:3], statement) for statement in behind)):
+            writing = [e for e in world.history.executed if is_at(read.written_at, e.statement)]
+            if any(world.makings.uses(executed.statement) for executed in writing):
+                continue
+            message = (
+                f"`{needed.name}` was read from {Path(read.file).name} ({read.label}, line"
+                f" {read.line}), which {read.written_at[0]}, line {read.written_at[1]} wrote while"
+                " it knew the world: every rank has what the notebook wrote. Read it in the cell"
+            )
+            yield Finding("capture.unseen", Severity.WARNING, needed.where[0], message)
+            break
+
+
 def _made_unseen(name: str, world: World) -> list[Executed]:
     making = world.makings.of(name)
     chain = making.chain if making else ()
@@ -339,7 +359,7 @@ def _is_own(name: str, value: Any) -> bool:
 def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield an error for each object that is made again without a change that was seen."""
     for needed in found.values():
-        changes = world.seen.observer.changes(needed.name) if _knows_world(needed) else ()
+        changes = world.seen.observer.changes.of(needed.name) if _knows_world(needed) else ()
         for change in [c for c in changes if _is_lost(c, needed, world)][:1]:
             message = (
                 f"`{change.path}` is {shown(change.after)} in the notebook ({change.label}, line"

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.frames import is_model
+from distrain_nb.observed.objects import is_model
 from distrain_nb.program.gathering.doubts import SHELL
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.notebook.history import at_once, is_at

@@ -172,6 +172,11 @@ class World:
             for executed in self._chain(module, item)
         )
 
+    def made_of(self, name: str) -> Iterator[Executed]:
+        """Yield the statements that made a name of the notebook, and what it is made of."""
+        for module, item, _ in self._behind([(self._notebook, name)]):
+            yield from self._chain(module, item)
+
     def _behind(self, names: Iterable[Name]) -> Iterator[tuple[OwnModule, str, bool]]:
         """Yield names, and those that they were made from, and whether all on the way is
         settings."""
@@ -205,6 +210,7 @@ class World:
 
     def _readings(self, module: OwnModule, name: str) -> Iterator[Reading]:
         value, chain = module.namespace.get(name), self._chain(module, name)
+        makings = self._makings_of(module)
         if is_bound(value):
             where = chain[0].statement.where if chain else ""
             yield Reading("world", type(value).__name__, where)
@@ -217,7 +223,8 @@ class World:
             names_known = [
                 n for n in known if self.is_later(n, executed) or self.reads(executed, n)
             ]
-            if names_known and not self.seen.only_used(statement, name, value):
+            used = self.seen.only_used(statement, name, value)
+            if names_known and not (used and not makings.stores(statement, name)):
                 yield Reading("world", min(names_known), statement.where)
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:
