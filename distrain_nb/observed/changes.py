@@ -33,6 +33,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), Enum)
 _NO_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
 _MOST_PARTS, _MOST_ITEMS, _DEEPEST = 1000, 100, 7
 _MOST_NAMES = 10  # whose parts are looked at before each statement: a tenth of a millisecond each
+_SHOWS = {"PRINT_EXPR", "INTRINSIC_PRINT"}  # from Python 3.12 on
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 _LEFT_OUT = BY_USE | OF_THE_WORLD
 _NOTHING = object()
@@ -105,6 +106,12 @@ class Changes:
                 obj = self.namespace[name]
                 if not isinstance(obj, _NO_PARTS) or self._is_own(obj):
                     self._objects[name] = obj, leaves(name, obj)
+
+    def follow_shown(self, code: CodeType) -> None:
+        """Follow what IPython keeps of all results, if a statement has shown one."""
+        shows = any(i.opname in _SHOWS or i.argval in _SHOWS for i in get_instructions(code))
+        if shows and "Out" in self.namespace:
+            self._objects["Out"] = self.namespace["Out"], {}  # too much to look at
 
     def _is_own(self, definition: object) -> bool:
         """Return whether it is the notebook's: what packages ask while they are imported is their

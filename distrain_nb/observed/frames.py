@@ -211,7 +211,15 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
 
 @lru_cache(maxsize=4096)
 def _loaded(code: CodeType) -> set[str]:
-    return {i.argval for i in get_instructions(code) if i.opname in _LOADS}
+    """Return the names that code reads; IPython puts those behind `$` and in braces into lines."""
+    names = {i.argval for i in get_instructions(code) if i.opname in _LOADS}
+    for text in code.co_consts if "get_ipython" in names else ():
+        if isinstance(text, str):
+            names.update(re.findall(r"\$(\w+)", text))
+            names.update(
+                n for part in re.findall(r"\{(.*?)\}", text) for n in re.findall(r"\w+", part)
+            )
+    return names
 
 
 def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:

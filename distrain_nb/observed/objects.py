@@ -96,7 +96,7 @@ def memory_of(thing: Any) -> int:
     try:
         if isinstance(thing, (bytearray, memoryview)):
             return id(getattr(thing, "obj", thing))
-        if hasattr(type(thing), "untyped_storage"):
+        if hasattr(type(thing), "untyped_storage") and not hasattr(thing, "fake_mode"):
             return int(thing.untyped_storage().data_ptr())
         while type(getattr(thing, "base", None)).__module__ == "numpy":
             thing = thing.base

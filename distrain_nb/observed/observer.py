@@ -192,6 +192,7 @@ class Observer:
             self.files.look(self._ran, knows=asked or self._knows)
             if asked or self._knows:
                 self._watch.learn(variables)
+                self.changes.follow_shown(code)
             for part in (self.originals, self.modules, self.settings):
                 part.look(code, self._ran)
             self.changes.look(code, self._ran, asked)

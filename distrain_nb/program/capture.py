@@ -225,7 +225,10 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings, by_value, remaining)
-    executed = [s.executed for s in settings if s.runs]
+    # Of a variable of the environment it is said that ranks have the notebook's.
+    unlike = (s.executed for s in settings if world.gone_since(s.executed))
+    lost = [e for e in unlike if world.seen.sets(e.statement)]
+    executed = [s.executed for s in settings if s.runs and s.executed not in lost]
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.repeat(item.statement.text.splitlines()[0], item)

@@ -257,7 +257,7 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     ]
     for name, executed in by_shell:
         line = executed.statement
-        if asked := asked_by_command(line.text):
+        if asked := asked_by_command(line.text) or min(world.seen.known_to(line), default=""):
             message = (
                 f"`{name}` depends on the world ({asked}, {line.where}), asked by a shell"
                 " command, which ranks don't repeat: use subprocess.run([...])"

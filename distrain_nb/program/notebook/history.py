@@ -29,6 +29,7 @@ _MOST_STATEMENTS = 2**15
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
+LEFT_OUT = "pass  # "  # with a line of IPython's own syntax
 _RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
 
 

@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.process import has_changed
-from distrain_nb.program.notebook.history import is_at
+from distrain_nb.program.notebook.history import LEFT_OUT, is_at
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.reach import (
@@ -114,6 +114,8 @@ class World:
         )
         known = _first(self._asked(as_read))
         gone = self.gone_since(executed)
+        if statement.text.startswith(LEFT_OUT):  # whose names only IPython knows
+            gone = gone or self.seen.known_to(statement)
         if gone and (known is None or known.kind != "world"):
             return Reading("world", min(gone), statement.where)
         return known
