@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,11 +134,6 @@ WAYS = {
         "random.seed(s)\ns = 0",
         "random.random()",
     ),
-    "a variable of a name that is another by now": (
-        "k = RANK",
-        "os.environ['WAYS'] = str(k)\nk = 5",
-        "os.environ['WAYS'] + ''",
-    ),
     "a counter in C": ("c = __import__('collections').Counter()", "c.update({'r': RANK})", "c"),
 }
 
@@ -150,7 +144,6 @@ def test_equal_or_refused(server: Server, way: str) -> None:
     cells = [cell.replace("RANK", RANK) for cell in WAYS[way]]
     names = [cell for cell in cells if cell.isidentifier()] or cells[-1:]
     rank, run = outcome(server, [c for c in cells if c not in names], names)
-    os.environ.pop("WAYS", None)
     assert run in ("", rank)
 
 

@@ -72,10 +72,11 @@ def _statement_at(site: Site, cell: list[Executed]) -> Executed | None:
 
 
 def identities(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding]:
-    """Yield a warning for each value that has what `id` gives for an object."""
+    """Yield a warning for each collection that has what `id` gives for an object."""
     numbers: dict[int, str] = {}
     for needed in gathered.values():
-        if isinstance(needed.how, (Literal, Value)):
+        is_collection = isinstance(needed.value, (dict, list, tuple, set, frozenset))
+        if is_collection and isinstance(needed.how, (Literal, Value)):
             texts = [t for part in plain_parts(needed.name, needed.value).items() for t in part]
             numbers |= {int(n): needed.name for text in texts for n in _NUMBER.findall(text)}
     if not numbers:
