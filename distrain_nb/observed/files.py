@@ -19,6 +19,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR
 _ANYTHING = "what the statement gives"
 _PATHS = {"open": 1, "os.rename": 2}  # how many a call has, by its event
 _Place = tuple[str, int, int]
+_EVENTS = frozenset([*_PATHS, "os.system"])  # of thousands while a package is imported
 
 
 class FileRead(NamedTuple):
@@ -76,12 +77,13 @@ class Files:
         if event == "os.system":
             self._starts(args[0], sys._getframe(2))
             return
-        if len(self._opened) > _MOST_FILES or isinstance(args[0], int):
+        is_code = type(args[0]) is str and args[0].endswith(_CODE)
+        if is_code or len(self._opened) > _MOST_FILES or isinstance(args[0], int):
             return
         path, *others = (str(Path(os.fsdecode(name)).absolute()) for name in args[: _PATHS[event]])
         if others:
             self._opened[others[0]] = path
-        elif not path.endswith(_CODE):
+        else:
             writes = args[2] & _WRITES
             self._opened[path] = self._opened.get(path) or (_ANYTHING if writes else "")
 
@@ -94,7 +96,7 @@ def watch_files() -> None:
     """Hear of files from now on; nothing is done between statements."""
 
     def heard(event: str, args: tuple[Any, ...]) -> None:
-        if _current and event in (*_PATHS, "os.system"):
+        if event in _EVENTS and _current:
             try:
                 _current[0].heard(event, args)
             except Exception:  # whatever is odd about a path: the user's code goes on
