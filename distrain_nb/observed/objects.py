@@ -96,8 +96,8 @@ def memory_of(thing: Any) -> int:
     try:
         if isinstance(thing, (bytearray, memoryview)):
             return id(getattr(thing, "obj", thing))
-        if hasattr(type(thing), "untyped_storage") and not hasattr(thing, "fake_mode"):
-            return int(thing.untyped_storage().data_ptr())
+        if hasattr(type(thing), "untyped_storage"):
+            return 0 if hasattr(thing, "fake_mode") else int(thing.untyped_storage().data_ptr())
         while type(getattr(thing, "base", None)).__module__ == "numpy":
             thing = thing.base
         return int(thing.__array_interface__["data"][0]) if array_of(thing) else 0
