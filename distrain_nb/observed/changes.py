@@ -6,6 +6,7 @@ Such an object is made again in every rank, and what has changed it since must b
 from __future__ import annotations
 
 import sys
+from collections import deque
 from dis import get_instructions
 from enum import Enum
 from functools import lru_cache
@@ -20,14 +21,8 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import (
-    array_of,
-    attributes_of,
-    is_installed,
-    is_model,
-    root_of,
-    run_by,
-)
+from distrain_nb.observed.frames import is_installed, root_of, run_by
+from distrain_nb.observed.objects import array_of, attributes_of, is_model, place_in
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
 from distrain_nb.worker.plain import is_plain_object, plain_parts
 
@@ -38,6 +33,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), Enum)
 _NO_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
 _MOST_PARTS, _MOST_ITEMS, _DEEPEST = 1000, 100, 7
 _MOST_NAMES = 10  # whose parts are looked at before each statement: a tenth of a millisecond each
+_SHOWS = {"PRINT_EXPR", "INTRINSIC_PRINT"}  # from Python 3.12 on
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 _LEFT_OUT = BY_USE | OF_THE_WORLD
 _NOTHING = object()
@@ -111,6 +107,12 @@ class Changes:
                 if not isinstance(obj, _NO_PARTS) or self._is_own(obj):
                     self._objects[name] = obj, leaves(name, obj)
 
+    def follow_shown(self, code: CodeType) -> None:
+        """Follow what IPython keeps of all results, if a statement has shown one."""
+        shows = any(i.opname in _SHOWS or i.argval in _SHOWS for i in get_instructions(code))
+        if shows and "Out" in self.namespace:
+            self._objects["Out"] = self.namespace["Out"], {}  # too much to look at
+
     def _is_own(self, definition: object) -> bool:
         """Return whether it is the notebook's: what packages ask while they are imported is their
         own matter."""
@@ -174,9 +176,12 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
     cls = type(obj)
     if cls.__module__.partition(".")[0] in LIVE or hasattr(cls, "_shared_state"):
         return  # what belongs to the process
-    if isinstance(obj, (list, tuple)):
+    place = place_in(obj)
+    if place is not None:
+        found[path] = *identity(obj), place
+    elif isinstance(obj, (list, tuple, deque)):
         found[f"len({path})"] = len(obj)
-        yield from ((f"{path}[{n}]", part) for n, part in enumerate(obj[:_MOST_ITEMS]))
+        yield from ((f"{path}[{n}]", part) for n, part in enumerate(islice(obj, _MOST_ITEMS)))
     elif isinstance(obj, (set, frozenset)):
         found[path] = frozenset(p for p in obj if isinstance(p, _PLAIN))
     elif isinstance(obj, (dict, MappingProxyType)):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from distrain_nb.observed.changes import first_change, identity, leaves, stored
-from distrain_nb.observed.frames import ANSWERS, is_installed, root_of, stored_by
+from distrain_nb.observed.frames import is_installed, root_of, stored_by
+from distrain_nb.observed.objects import ANSWERS
 from distrain_nb.worker.fingerprint import dict_of, is_own
 from distrain_nb.worker.functions import NoAttribute
 
@@ -214,7 +215,7 @@ class Modules:
                 continue
             then = before[name]
             changed = {p for p in {**then, **now} if then.get(p, _NOTHING) != now.get(p)}
-            changed |= {p for p in _may_set(code, module, self.namespace) if p in now}
+            changed |= {p for p in may_set(code, module, self.namespace) if p in now}
             self._found += [
                 ModuleChange(*at, name, p, now.get(p, _NOTHING)) for p in sorted(changed)
             ]
@@ -250,7 +251,7 @@ def _is_part(path: str, whole: str) -> bool:
     return path == whole or path.startswith((f"{whole}.", f"{whole}["))
 
 
-def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
+def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
     """Return the plain globals of a module that code sets, itself or by the module's functions
     that it names."""
     names = vars(module)
@@ -267,7 +268,7 @@ def _may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -
         waiting += value.__code__.co_names
         stores = get_instructions(value.__code__)
         set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
-    return {name for name in set_here if isinstance(names.get(name, names), ANSWERS)}
+    return {name for name in set_here if isinstance(names.get(name, names), (*ANSWERS, float))}
 
 
 # A kernel with frameworks has thousands of modules, and few are the user's.

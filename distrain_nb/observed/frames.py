@@ -10,22 +10,15 @@ import sys
 import threading
 from dis import get_instructions
 from functools import lru_cache
-from itertools import islice
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
-from distrain_nb.worker.fingerprint import dict_of
+from distrain_nb.observed.objects import is_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
-ANSWERS = (bool, int, str, type(None))
-_UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
-_NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
-_MOST_PARTS, _MOST_ITEMS = 1000, 100
-_MOST_TEXT = 4096  # bytes of a text that is kept
 _MOST_DESCRIPTORS = 2**16
 _OF_THREADS = {"threading", "concurrent", "queue", "_queue", "multiprocessing", "asyncio"}
 _LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
@@ -196,14 +189,6 @@ def sets_text(frame: FrameType) -> bool:
     return re.search(r"\]\s*=\s*(['\"])[^'\"]*\1\s*(#.*|;.*)?$", line) is not None
 
 
-def reachable(values: Iterable[object]) -> Iterator[object]:
-    """Yield values, and what lists and dicts among them hold, as far as it may change."""
-    for value in values:
-        items = value.values() if type(value) is dict else value if type(value) is list else ()
-        every = (value, *islice(items, _MOST_ITEMS))
-        yield from (item for item in every if not isinstance(item, _NO_STATE))
-
-
 def values_of(frame: FrameType) -> Iterator[object]:
     """Yield what the code of a function has names for."""
     yield from frame.f_locals.values()
@@ -235,7 +220,15 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
 
 @lru_cache(maxsize=4096)
 def _loaded(code: CodeType) -> set[str]:
-    return {i.argval for i in get_instructions(code) if i.opname in _LOADS}
+    """Return the names that code reads; IPython puts those behind `$` and in braces into lines."""
+    names = {i.argval for i in get_instructions(code) if i.opname in _LOADS}
+    for text in code.co_consts if "get_ipython" in names else ():
+        if isinstance(text, str):
+            names.update(re.findall(r"\$(\w+)", text))
+            names.update(
+                n for part in re.findall(r"\{(.*?)\}", text) for n in re.findall(r"\w+", part)
+            )
+    return names
 
 
 def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
@@ -300,91 +293,3 @@ def stored_by(code: CodeType, *, with_globals: bool = False) -> frozenset[str]:
     if "fill" in code.co_names or any("out" in c for c in code.co_consts if type(c) is tuple):
         stored.add("fill")
     return frozenset(stored)
-
-
-def may_have_taken(thing: object, stores: set[str]) -> bool:
-    """Return whether code that stores such attributes may have put a rank, a size or a name into
-    it."""
-    if not stores or is_model(thing):
-        return False
-    if hasattr(type(thing), "tobytes"):
-        return "fill" in stores
-    inside = attributes_of(thing)
-    plain = {n for n, v in inside.items() if isinstance(v, ANSWERS) and n[:2] != "__"}
-    items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
-    return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
-
-
-def is_model(thing: object) -> bool:
-    """Return whether an object is a model, whose weights travel where it is made again."""
-    return hasattr(type(thing), "state_dict") or hasattr(type(thing), "get_weights")
-
-
-def attributes_of(thing: object) -> dict[str, Any]:
-    """Return what an object holds in its dict and its slots."""
-    inside = dict(dict_of(thing))
-    for base in type(thing).__mro__[:-1]:
-        slots = vars(base).get("__slots__", ())
-        names = (slots,) if isinstance(slots, str) else slots
-        inside.update((n, getattr(thing, n)) for n in names if hasattr(thing, n))
-    return inside
-
-
-def array_of(thing: Any) -> object:
-    """Return what tells of a change in an array or tensor; None of what is neither."""
-    cls = type(thing)
-    if hasattr(cls, "data_ptr"):
-        is_weight = cls.__module__.startswith("torch.nn.parameter")  # which travel
-        return None if is_weight else (thing.data_ptr(), thing._version)
-    if cls.__module__ != "numpy" or not hasattr(cls, "tobytes"):
-        return None
-    size = getattr(thing, "size", 1)
-    flat = thing.reshape(-1)[:: max(1, size // 64)] if size and thing.ndim else thing
-    return str(thing.dtype), thing.shape, flat.tobytes()
-
-
-def may_change(thing: object) -> bool:
-    return isinstance(thing, (dict, list, set)) or hasattr(type(thing), "__dict__")
-
-
-def held(thing: object) -> Callable[[], object]:
-    try:
-        return ref(thing)
-    except TypeError:
-        return lambda: thing
-
-
-def as_now(thing: object) -> Callable[[object], bool]:
-    """Return what tells whether something is the same object, or an equal number or text. It keeps
-    no object alive."""
-    if isinstance(thing, _UNCHANGING) and sys.getsizeof(thing) < _MOST_TEXT:
-        return lambda other: type(other) is type(thing) and repr(other) == repr(thing)
-    try:
-        there = ref(thing)
-    except TypeError:
-        number, cls = id(thing), type(thing)
-        return lambda other: (id(other), type(other)) == (number, cls)
-    return lambda other: other is not None and there() is other
-
-
-def state_of(thing: object, depth: int = 3) -> object:
-    """Return what shows whether an object has got other parts; of a model those that are no
-    weights."""
-    if isinstance(thing, _UNCHANGING):
-        return thing if thing == thing else "nan"
-    if not depth or isinstance(thing, _NO_STATE):
-        return id(thing)
-    if isinstance(thing, dict):
-        items = [*thing.items()][:_MOST_PARTS]
-        return (len(thing), [(state_of(k, 0), state_of(v, depth - 1)) for k, v in items])
-    if isinstance(thing, (list, tuple, set, frozenset)):
-        return (len(thing), [state_of(v, depth - 1) for v in [*thing][:_MOST_PARTS]])
-    array = array_of(thing)
-    if array is not None:
-        return id(thing), array
-    inside = attributes_of(thing)
-    inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
-    if is_model(thing):
-        plain = {n: v for n, v in inside.items() if isinstance(v, _UNCHANGING) and n != "training"}
-        inside = {n: v for n, v in plain.items() if n[0] != "_"}
-    return (id(thing), state_of(inside, depth - 1)) if inside else id(thing)

@@ -15,42 +15,45 @@ from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.changes import Changes, PartChange
+from distrain_nb.observed.changes import Changes
 from distrain_nb.observed.definitions import Modules, Originals
+from distrain_nb.observed.files import Files, watch_files
 from distrain_nb.observed.frames import (
-    as_now,
     asking,
     cell_of,
     column_of,
     frames_to,
-    held,
     is_of_threads,
     is_top_level,
     kind_of,
     line_of,
-    may_change,
-    may_have_taken,
     named_containers,
     of_package,
     own_frames,
     place_of,
-    reachable,
     root_of,
     run_by,
     sets_text,
     shared_with_children,
-    state_of,
     stored_by,
     thread_number,
     threads_at_work,
     top_of,
     values_of,
 )
+from distrain_nb.observed.objects import (
+    as_now,
+    held,
+    may_change,
+    may_have_taken,
+    reachable,
+    state_of,
+)
 from distrain_nb.observed.process import Settings, Variables
 from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import CodeType, FrameType
 
 _ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` sets `args.rank`
@@ -103,21 +106,13 @@ class Observer:
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
-        self._changes, self._children = Changes(namespace), self._watch.children
+        self.files = Files(self.starts)
+        self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
-
-    def replaced(self, name: str) -> tuple[str, int, int] | None:
-        """Return the place of the statement that bound a name, which knew the world, by a
-        function."""
-        return self._changes.replaced.get(name)
-
-    def changes(self, name: str) -> Collection[PartChange]:
-        """Return what statements changed in a name's object that depends on the world."""
-        return self._changes.of(name)
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
         """Return the names that a cell's statements read when these knew the world, by the lines
@@ -144,7 +139,7 @@ class Observer:
         """Note that a cell of that name is about to run; earlier ones' questions are past."""
         self._running = label
         if self._before:  # a thread has asked since the last cell
-            self._changes.follow(self.filled())
+            self.changes.follow(self.filled())
         for records in (self._sites, self._readers, self.variables.of, self.failed):
             records.pop(label, None)
 
@@ -158,13 +153,14 @@ class Observer:
         try:
             with self._alone():
                 self._runs(code)
+                self.files.begin()
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
 
     def _runs(self, code: CodeType) -> None:
         self._at_work = threads_at_work(self.namespace)
-        self._states = self._changes.plain_states(code)
-        known = self._changes.read_by(code)
+        self._states = self.changes.plain_states(code)
+        known = self.changes.read_by(code)
         self._knows = bool(known)
         if known:
             for state in (self.originals, self.modules, self.settings):
@@ -193,13 +189,15 @@ class Observer:
                 shared = shared_with_children(self.namespace)
                 site.beside |= bool(shared)  # and later statements may read it
                 site.filled |= named_containers(code, self.namespace) | shared
+            self.files.look(self._ran, knows=asked or self._knows)
             if asked or self._knows:
                 self._watch.learn(variables)
+                self.changes.follow_shown(code)
             for part in (self.originals, self.modules, self.settings):
                 part.look(code, self._ran)
-            self._changes.look(code, self._ran, asked)
+            self.changes.look(code, self._ran, asked)
             if asked or self._before:
-                self._changes.follow(self.filled())
+                self.changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
             for thread, sites in self._of_threads:
                 for site in sites:
@@ -217,7 +215,7 @@ class Observer:
     def holds(self) -> Iterator[int]:
         """Yield the identities of the objects that this refers to, once for each reference."""
         self.settle()
-        return self._changes.holds()
+        return self.changes.holds()
 
     def filled(self) -> set[str]:
         """Return the names whose objects changed while some statement asked."""
@@ -393,6 +391,7 @@ class Observer:
         """Be called first, from now on."""
         self.active = True
         self._watch.start()
+        watch_files()
 
     def stop(self) -> None:
         """Put back what was there. What others have wrapped since stays, and notes nothing."""

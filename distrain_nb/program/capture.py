@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
-    from distrain_nb.program.notebook.history import Executed
 
 LIMIT = 64 * 2**20
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -99,14 +98,14 @@ def capture(
         message = f"{changes}, but not this one: ranks run its text as it stands"
         gathering.say("ipython-syntax", Severity.WARNING, cell.label, message)
     gathering.run()
-    settings = _settings(code, gathering)
-    before = _imports(code, gathering, settings)
+    _settings(code, gathering)
+    before = _imports(code, gathering)
     beside = follow(before, notebook.folder).files
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
-    items = arrange(gathering.found, past, settings)
-    imported = _imports(code, gathering, settings)
+    items = arrange(gathering.found, past, gathering.repeated)
+    imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
     data, value_findings = data_of(gathering, items, limit)
@@ -217,8 +216,8 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
             yield name, line
 
 
-def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
-    """Return the notebook's settings that concern what the program imports, and what they need."""
+def _settings(code: _Code, gathering: Gathering) -> None:
+    """Gather the notebook's settings that concern what the program imports, and what they need."""
     world, folder = gathering.world, gathering.notebook.folder
     roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
     every = settings_of(world)
@@ -226,15 +225,16 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = [s for s in every if s.concerns(roots)]
     gathering.findings += settings_findings(settings, by_value, remaining)
-    executed = [s.executed for s in settings if s.runs]
+    # Of a variable of the environment it is said that ranks have the notebook's.
+    unlike = (s.executed for s in settings if world.gone_since(s.executed))
+    lost = [e for e in unlike if world.seen.sets(e.statement)]
+    executed = [s.executed for s in settings if s.runs and s.executed not in lost]
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
-        gathering.want(item.statement.names().needs.values(), item.statement.label)
-        gathering.want_inside(item)
+        gathering.repeat(item.statement.text.splitlines()[0], item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
-    return executed
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -255,12 +255,10 @@ def _import_lines(found: Mapping[str, Needed]) -> list[str]:
     return sorted(dict.fromkeys(lines), key=lambda line: (kinds.index(line.split()[0]), line))
 
 
-def _imports(
-    code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()
-) -> tuple[ImportedModule, ...]:
+def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, settings)
+    items = arrange(found, gathering.history, gathering.repeated)
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}

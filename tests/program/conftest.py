@@ -81,6 +81,10 @@ _UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
     ],
     "torch.nn.modules.module:hooks": _undo_hooks,
     "torch.optim.optimizer:hooks": _undo_hooks,
+    "torch:function_modes": lambda module, now, _: [module.overrides._pop_mode() for _ in now],
+    "torch:saved_tensors_hooks": lambda module, *_: (
+        module._C._autograd._pop_saved_tensors_default_hooks()
+    ),
     "torch.backends.cuda:enable_sdp()": lambda module, now, _: write(
         "torch.backends.cuda:enable_sdp()", module, dict.fromkeys(now, True)
     ),

@@ -103,6 +103,17 @@ TOLD: dict[str, tuple[str, ...]] = {
         "depends on the world (os.environ['RANK'], Cell In[",
     ),
     "the rank in a shell's line": ("r4 = %sx echo ${RANK:-0}", "r4", "asked by a shell command"),
+    "the rank in a variable": (
+        *(f"import os\nk = {_RANK}", "%env WAYS_K=$k", "os.environ['WAYS_K']"),
+        "WAYS_K in the environment: every rank has the notebook's",
+    ),
+    "the rank in a line for a shell": (
+        *(f"import os\nk = {_RANK}", "r8 = !echo $k", "r8", "depends on the world (k, Cell In["),
+    ),
+    "the rank in a result": (
+        *("import os", f"[{_RANK}]", "r9 = Out[max(Out)]", "r9"),
+        "`Out` belongs to the notebook",
+    ),
     "the rank in a statement that failed": (
         *("import os\nr5 = []", f"for i in range(3):\n    r5.append({_RANK})\n    1 / 0", "r5"),
         "asked by a statement that failed",

@@ -18,17 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.program.notebooks import Server
 
 RANK = "import os, state_module\nrank = int(os.environ.get('RANK', 0))"
-SETS = {
-    "state_module.LR = rank": "state_module.LR",
-    "state_module.LR = int(os.environ.get('RANK', 0))": "state_module.LR",
+REFUSED = {
+    "state_module.LR += rank": "state_module.LR",
+    "state_module.LR = state_module.LR + rank": "state_module.LR",
     "state_module.STATE['a'] = rank": "state_module.STATE",
     "state_module.ITEMS.append(rank)": "state_module.ITEMS",
-    "state_module.CFG.lr = rank": "state_module.CFG.lr",
-    "setattr(state_module, 'LR', rank)": "state_module.LR",
     "import state_module as m\nm.CFG.tags.append(rank)": "state_module.CFG.tags",
     "from state_module import STATE\nSTATE['a'] = rank": "state_module.STATE",
+}
+SET = {
+    "state_module.LR = rank": "state_module.LR",
+    "state_module.LR = int(os.environ.get('RANK', 0))": "state_module.LR",
+    "state_module.NEW: int = rank": "state_module.NEW",
+    "state_module.CFG.lr = rank": "state_module.CFG.lr",
+    "setattr(state_module, 'LR', rank)": "state_module.LR",
     "from state_module import CFG\nCFG.lr = rank": "state_module.CFG.lr",
 }
 
@@ -43,26 +49,35 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
     sys.modules.pop("state_module", None)
 
 
+def in_rank_1(kernel: Kernel, server: Server, expression: str, *, watched: bool = True) -> object:
+    notebook = kernel.notebook() if watched else replace(kernel.notebook(), observer=None)
+    text = f"import state_module\nprint('RESULT', {expression})"
+    program = capture(Cell("Cell In[9]", text), 1, notebook)
+    return server.results(replace(program, variables={"RANK": "1"}))
+
+
 def findings(kernel: Kernel, cell: str, text: str) -> list[tuple[str, str]]:
     with redirect_stdout(io.StringIO()):
         kernel.run(cell)
     return [
         (str(finding.severity), finding.message)
         for finding in kernel.capture(text).findings
-        if finding.code == "capture.not-portable"
+        if finding.code in ("capture.not-portable", "capture.rebound")
     ]
 
 
-@pytest.mark.parametrize("cell", SETS)
+@pytest.mark.parametrize("cell", REFUSED)
 def test_it_is_refused_with_the_line(kernel: Kernel, cell: str) -> None:
     """Each rank had the notebook's, and the run succeeded."""
     [(severity, message)] = findings(kernel, cell, "import state_module")
     assert severity == "error"
-    assert message.startswith(f"`{SETS[cell]}` has the notebook's value in every rank, though Cell")
+    assert message.startswith(
+        f"`{REFUSED[cell]}` has the notebook's value in every rank, though Cell"
+    )
     assert "what knows `os.environ['RANK']` (Cell In[" in message
 
 
-@pytest.mark.parametrize("cell", SETS)
+@pytest.mark.parametrize("cell", REFUSED)
 def test_where_nobody_watched_the_texts_tell(kernel: Kernel, cell: str) -> None:
     kernel.run(cell)
     notebook = replace(kernel.notebook(), observer=None)
@@ -101,13 +116,59 @@ args = TrainingArguments()
 """
 
 
-@pytest.mark.parametrize("attribute", ["learning_rate", "local_rank"])
-def test_what_a_module_got_of_what_knows_the_world_is_refused(
-    kernel: Kernel, attribute: str
+@pytest.mark.parametrize(("attribute", "value"), [("learning_rate", 0.25), ("local_rank", 1)])
+def test_each_rank_has_what_its_own_arguments_say(
+    kernel: Kernel, server: Server, attribute: str, value: float
 ) -> None:
     kernel.run(ARGUMENTS)
-    found = findings(kernel, f"state_module.LR = args.{attribute}", "import state_module")
-    assert [severity for severity, _ in found] == ["error"]
+    kernel.run(f"state_module.LR = args.{attribute}")
+    assert in_rank_1(kernel, server, "state_module.LR") == value
+
+
+@pytest.mark.parametrize("cell", SET)
+@pytest.mark.parametrize("watched", [True, False])
+def test_each_rank_sets_its_own(kernel: Kernel, server: Server, cell: str, watched: bool) -> None:
+    kernel.run(cell)
+    assert in_rank_1(kernel, server, SET[cell], watched=watched) == 1
+
+
+@pytest.mark.parametrize(
+    ("since", "value"),
+    [
+        ("state_module.LR = 0", 0),
+        ("state_module.CFG.lr = 3\nprint(state_module.LR)\nother = state_module.CFG", 1),
+        ("def tune(m): m.LR = 0", 1),
+        ("for name in ['LR']: setattr(state_module, name, 0)", None),
+        ("tune(state_module)", None),
+        ("rank = 5", None),
+    ],
+)
+def test_what_has_set_it_since(kernel: Kernel, server: Server, since: str, value: object) -> None:
+    """Nobody sees a statement that sets what the kernel's rank has set before."""
+    kernel.run("def tune(m): m.LR = 0")
+    kernel.run("state_module.LR = rank")
+    refused = findings(kernel, since, "import state_module")
+    assert bool(refused) is (value is None)
+    if value is not None:
+        assert in_rank_1(kernel, server, "state_module.LR") == value
+
+
+@pytest.mark.parametrize("value", ["(i for i in [1])", "__import__('threading').Lock()"])
+@pytest.mark.parametrize("name", ["NEW", "LR"])
+def test_what_a_module_was_given_and_can_not_travel_is_refused(
+    kernel: Kernel, name: str, value: str
+) -> None:
+    """Ranks had what the module's file gives, and nothing was said."""
+    (refused,) = findings(kernel, f"state_module.{name} = {value}", "import state_module")
+    assert refused[1].startswith(f"`state_module.{name}` (")
+
+
+def test_what_a_module_makes_for_itself_is_made_again(kernel: Kernel, tmp_path: Path) -> None:
+    text = "import threading\nheld = None\nlock = threading.Lock()\ndef get():\n"
+    text += "    global held\n    held = held or threading.Lock()\n    return held"
+    (tmp_path / "lazy_module.py").write_text(text)
+    assert findings(kernel, "import lazy_module\nlazy_module.get()", "import lazy_module") == []
+    sys.modules.pop("lazy_module")
 
 
 @pytest.mark.parametrize(

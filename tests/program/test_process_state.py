@@ -117,6 +117,13 @@ OF_PACKAGES = {
         " torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark,"
         " torch.get_float32_matmul_precision(), str(torch.get_default_dtype())]",
     ),
+    "torch's modes": (
+        "import torch",
+        "torch.device('meta').__enter__()\n"
+        "    torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x).__enter__()",
+        "[str(torch.ones(1).device),"
+        " torch._C._autograd._top_saved_tensors_default_hooks(False) is not None]",
+    ),
 }
 
 

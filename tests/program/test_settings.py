@@ -282,6 +282,7 @@ START = "def start(r):\n    os.environ['{}'] = {}  # text\n    print(r)\nstart(r
     [
         (START.format("MY_SHARD", "str(r)"), True),
         ("os.environ['MY_SHARD'] = 'a'\nos.environ['MY_SHARD'] += str(rank)", True),
+        ("k = rank\nos.environ['MY_SHARD'] = str(k)\nk = 5", True),
         (START.format("MY_SHARD", repr("a")), False),
         ("os.environ['MY_SHARD'] = str(len('a'))", False),
         (START.format("MASTER_PORT", "str(r)"), False),

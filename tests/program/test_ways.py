@@ -94,6 +94,46 @@ WAYS = {
         "hooks",
     ),
     "a value drawn in two steps": ("a = RANK", "b = [a]", "c = b[0]", "b = None", "c"),
+    "a deque that is turned": (
+        "d = __import__('collections').deque([1, 2, 3])",
+        "d.rotate(RANK)",
+        "list(d)",
+    ),
+    "a view of bytes": ("b = bytearray(3)\nm = memoryview(b)", "m[0] = RANK", "list(b)"),
+    "a view of an array": ("import numpy as np\na = np.zeros(4)", "v = a[:2]", "v += RANK", "a"),
+    "a list's iterator": ("i = iter([1, 2, 3])", "for _ in range(RANK + 1): next(i)", "list(i)"),
+    "a counter that has counted since": (
+        "c = itertools.count(RANK)",
+        "def turn(c): next(c)",
+        "turn(c)",
+        "next(c)",
+    ),
+    "a text in memory": ("t = __import__('io').StringIO()", "t.write(str(RANK))", "t.getvalue()"),
+    "what is printed": (
+        "import io\nt = io.StringIO()",
+        "with contextlib.redirect_stdout(t): print(RANK)",
+        "v = t.getvalue()",
+        "v",
+    ),
+    "the parts of what a loop goes over": (
+        "class O: pass\no = O()\no.groups = [{'lr': 1}]\nw = 1 + RANK",
+        "for g in o.groups: g['lr'] *= w",
+        "o.groups",
+    ),
+    "a class that a decorator fills": (
+        "def deco(c):\n    c.r = RANK\n    return c\n@deco\nclass A: pass",
+        "A.r + 0",
+    ),
+    "a class whose namespace has it": (
+        "class M(type):\n    @classmethod\n    def __prepare__(m, n, b): return {'r': RANK}\n"
+        "class A(metaclass=M): pass",
+        "A.r + 0",
+    ),
+    "a seed whose name is another by now": (
+        "s = 5 + RANK",
+        "random.seed(s)\ns = 0",
+        "random.random()",
+    ),
     "a counter in C": ("c = __import__('collections').Counter()", "c.update({'r': RANK})", "c"),
 }
 
@@ -102,7 +142,7 @@ WAYS = {
 def test_equal_or_refused(server: Server, way: str) -> None:
     """Every rank had the kernel's, in silence."""
     cells = [cell.replace("RANK", RANK) for cell in WAYS[way]]
-    names = [cell for cell in cells if cell.isidentifier()]
+    names = [cell for cell in cells if cell.isidentifier()] or cells[-1:]
     rank, run = outcome(server, [c for c in cells if c not in names], names)
     assert run in ("", rank)
 

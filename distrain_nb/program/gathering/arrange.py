@@ -9,7 +9,7 @@ import ast
 import heapq
 import itertools
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
@@ -39,15 +39,14 @@ class PreludeItem:
 def arrange(
     found: Mapping[str, Needed],
     history: ExecutionHistory,
-    settings: Iterable[Executed] = (),
+    repeated: Iterable[Needed] = (),
 ) -> list[PreludeItem]:
     """Sort what was found: as in the notebook, and each item behind what it needs.
 
-    `settings` are statements that give no name.
+    `repeated` is what statements set that give no name.
     """
-    items: dict[Key, PreludeItem] = {
-        executed.at: PreludeItem("", executed) for executed in settings
-    }
+    settings = (item for needed in repeated for item in _items(needed))
+    items = {key: replace(item, name="") for key, item in settings}
     given: dict[str, list[Key]] = {}  # name: the items that give it
     for needed in found.values():
         for key, item in _items(needed):

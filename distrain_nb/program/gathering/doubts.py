@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText
 
+    _MadeAgain = Iterable[tuple[Needed, Executed]]
+
 
 def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
     """Return a hint, and repairs of the cell: the import that is missing, or the name that is
@@ -117,14 +119,14 @@ def own_names(
 def set_by_functions(found: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
     """Return names that definitions which come along declare `global` and set when they are
     called."""
-    statements = [executed.statement for _, executed in _made_again(found)]
+    statements = [executed.statement for _, executed in _made_again(found.values())]
     late = history.late_annotations
     return {name for s in statements for name in s.names(late).binds - s.binds}
 
 
-def _made_again(found: Mapping[str, Needed]) -> Iterator[tuple[Needed, Executed]]:
+def _made_again(found: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
     """Yield what is made again, with each of its statements."""
-    for needed in found.values():
+    for needed in found:
         for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
             yield needed, executed
 
@@ -142,22 +144,26 @@ _BY_SHELL = "captured as a command gave it, whatever that asked about the rank o
 # -- statements that run again with other values --------------------------------------------------
 
 
-def rebound(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
-    """Yield a finding for each name that a statement saw and that another one has set since.
+def rebound(
+    found: Mapping[str, Needed], without_name: Sequence[Needed], world: World
+) -> Iterator[Finding]:
+    """Yield a finding for each name that a statement saw and that another one has set since; also
+    for statements that give no name.
 
     What must be made again, because it depends on the world, must be made of the same.
     """
-    yield from _of_threads(found, world)
-    yield from _of_another_world(found, world)
-    repeated = {executed.at for _, executed in _made_again(found)}
-    for needed, executed in _made_again(found):
+    made_again = [*_made_again((*found.values(), *filter(_knows_world, without_name)))]
+    yield from _of_threads(made_again, world)
+    yield from _of_another_world(made_again, world)
+    repeated = {executed.at for _, executed in made_again}
+    for needed, executed in made_again:
         knows_world, statement = _knows_world(needed), executed.statement
         compared = not knows_world and needed.name not in {*asking(needed, world)}
         # What is compared at the start is refused there, if it makes a difference.
         severity = Severity.WARNING if compared else Severity.ERROR
         way = "" if compared else f": run {statement.where} again, or move it into the cell"
         again = f"`{needed.name}` is made again with the present"
-        for variable in sorted(world.changed_variables(statement)):
+        for variable in sorted(world.changed_variables(statement) - world.seen.sets(statement)):
             message = f"{again} os.environ[{variable!r}], which has changed since{way}"
             yield Finding("capture.rebound", severity, statement.where, message)
         same = world.seen.read_then(statement) if knows_world else {}
@@ -182,11 +188,11 @@ def _knows_world(needed: Needed) -> bool:
     return isinstance(needed.how, SourceCode) and needed.how.world
 
 
-def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def _of_threads(again: _MadeAgain, world: World) -> Iterator[Finding]:
     """Refuse what a thread made of the world beside the statement that had started it: the ranks
     would start it, and wait for it, at other times."""
     reads: dict[SeenRead, Needed] = {}
-    for needed, executed in _made_again(found):
+    for needed, executed in again:
         if read := world.seen.beside(executed.statement):
             reads.setdefault(read, needed)
     for read, needed in reads.items():
@@ -198,9 +204,9 @@ def _of_threads(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
         yield Finding("capture.thread", Severity.ERROR, needed.where[0], message)
 
 
-def _of_another_world(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def _of_another_world(again: _MadeAgain, world: World) -> Iterator[Finding]:
     """Refuse what a statement made of names that knew the world then, and are others now."""
-    for needed, executed in _made_again(found):
+    for needed, executed in again:
         where = executed.statement.where
         if gone := world.gone_since(executed) - executed.statement.binds:
             message = (
@@ -251,7 +257,7 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     ]
     for name, executed in by_shell:
         line = executed.statement
-        if asked := asked_by_command(line.text):
+        if asked := asked_by_command(line.text) or min(world.seen.known_to(line), default=""):
             message = (
                 f"`{name}` depends on the world ({asked}, {line.where}), asked by a shell"
                 " command, which ranks don't repeat: use subprocess.run([...])"
@@ -262,6 +268,26 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
         if names:
             lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
             yield Finding("capture.unseen", Severity.INFO, "", message + lines)
+
+
+def told_by_files(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Yield a warning for each value that was read from a file which a statement had written that
+    knew the world, and that didn't train: every rank has what the notebook's rank wrote."""
+    reads = world.seen.observer.files.told
+    values = [n for n in found.values() if reads and isinstance(n.how, (Literal, Value))]
+    for needed in values:
+        behind = [executed.statement for executed in world.made_of(needed.name)]
+        for read in (r for r in reads if any(is_at(r[:3], statement) for statement in behind)):
+            writing = [e for e in world.history.executed if is_at(read.written_at, e.statement)]
+            if any(world.makings.uses(executed.statement) for executed in writing):
+                continue
+            message = (
+                f"`{needed.name}` was read from {Path(read.file).name} ({read.label}, line"
+                f" {read.line}), which {read.written_at[0]}, line {read.written_at[1]} wrote while"
+                " it knew the world: every rank has what the notebook wrote. Read it in the cell"
+            )
+            yield Finding("capture.unseen", Severity.WARNING, needed.where[0], message)
+            break
 
 
 def _made_unseen(name: str, world: World) -> list[Executed]:
@@ -336,7 +362,7 @@ def _is_own(name: str, value: Any) -> bool:
 def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield an error for each object that is made again without a change that was seen."""
     for needed in found.values():
-        changes = world.seen.observer.changes(needed.name) if _knows_world(needed) else ()
+        changes = world.seen.observer.changes.of(needed.name) if _knows_world(needed) else ()
         for change in [c for c in changes if _is_lost(c, needed, world)][:1]:
             message = (
                 f"`{change.path}` is {shown(change.after)} in the notebook ({change.label}, line"

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.observed import Observer
-from distrain_nb.program.gathering.doubts import (
-    by_text,
-    lost,
-    rebound,
-    run_that_defines,
-    set_by_functions,
-    undefined_name,
-    unseen,
+from distrain_nb.program.gathering import doubts
+from distrain_nb.program.gathering.module_state import (
+    from_the_world,
+    left_in_module,
+    module_state,
+    modules_in,
 )
-from distrain_nb.program.gathering.module_state import from_the_world, module_state, modules_in
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -76,6 +73,7 @@ class Gathering:
     _shared: set[str] = field(init=False)
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _modules: set[str] = field(default_factory=set)  # that travel as files
+    repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
@@ -121,11 +119,23 @@ class Gathering:
         """Take what modules that travel as files have and their files do not surely give, those
         that the program imports first."""
         self._modules = modules_in(files)
+        sets, refused = from_the_world(self._modules, self.world)
+        self.findings += refused
+        for path, executed in sets.items():
+            self.repeat(path.replace(":", "."), executed)
         for name, value in module_state(files, self.world):
-            if name not in self.found:
-                self._state_travels(name, value, late=name.partition(":")[0] not in imported)
-        self.findings += from_the_world(self._modules, self.world)
+            if name in self.found or name in sets:
+                continue
+            late = name.partition(":")[0] not in imported
+            if not self._state_travels(name, value, late=late):
+                self.findings += left_in_module(name, value, self.world)
         self.run()
+
+    def repeat(self, name: str, executed: Executed) -> None:
+        """Have every rank run a statement that gives no name; `name` says what it sets."""
+        how = SourceCode((executed,), world=self.world.asks_for_rank(executed))
+        self.repeated.append(Needed(name, None, how, (executed.statement.where,)))
+        self._statement(name, executed)
 
     def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Take state of the process by its names, and return what stays in the notebook."""
@@ -159,18 +169,19 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        for doubts in (rebound, lost, unseen, unrepeated, identities):
-            self.findings += doubts(self.found, self.world)
-        set_inside = set_by_functions(self.found, self.history)
+        self.findings += doubts.rebound(self.found, self.repeated, self.world)
+        told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
+        self.findings += [f for findings in told for f in findings(self.found, self.world)]
+        set_inside = doubts.set_by_functions(self.found, self.history)
         for pending in self._missing:
             if pending.name not in set_inside:
                 names = {*self.notebook.namespace, *dir(builtins)}
-                hint, fixes = undefined_name(pending.name, names)
+                hint, fixes = doubts.undefined_name(pending.name, names)
                 severity = Severity.ERROR if pending.at_once else Severity.WARNING
                 message = f"`{pending.name}` is not defined in the notebook: {hint}"
                 self.say("undefined-name", severity, pending.where, message, fixes)
         known = {*self.found, *self._bound, *_PROMPT}
-        self.findings += by_text(self._by_text, self.found, known, self.notebook.namespace)
+        self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
         self,
@@ -288,7 +299,7 @@ class Gathering:
     def _no_source(self, pending: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
         way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = run_that_defines(pending.name, self.notebook) or (
+        said, fixes = doubts.run_that_defines(pending.name, self.notebook) or (
             f"not what any executed cell defines: {way}",
             (),
         )

@@ -14,9 +14,11 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.definitions import may_set
+from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.process import SEEDS, is_brought
 from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
-from distrain_nb.program.gathering.resolve import is_literal
+from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
 from distrain_nb.program.python.scopes import bound_names
@@ -88,7 +90,9 @@ def _of_module(
         executed = own.history.of(name)
         bound = [e.statement for e in executed]
         node = bound[0].node if bound else None
-        if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
+        if name.startswith("__") or isinstance(value, ModuleType):
+            continue
+        if is_tool(value) and not _is_written(executed):
             continue
         is_set = since(name) == "set"
         if node and (bound[0].is_import or (asks_anew(executed[0], world) and not is_set)):
@@ -144,11 +148,15 @@ def _writes(node: ast.stmt | None, value: Any) -> bool:
 # -- state of the world that the kernel lives in -------------------------------------------------
 
 
-def from_the_world(modules: Collection[str], world: World) -> list[Finding]:
-    """Refuse state of modules that a statement set by what knows the world: every rank would get
-    the kernel's value, that of a world of one. What statements changed was seen; where nobody saw
-    them, their texts tell."""
-    sets = dict[tuple[str, str], Finding]()
+def from_the_world(
+    modules: Collection[str], world: World
+) -> tuple[dict[str, Executed], list[Finding]]:
+    """Return the state of modules that a statement set by what knows the world, `module:LR`, with
+    that statement, where it only sets this, so that every rank can set its own; refuse all other:
+    every rank would get the kernel's value, that of a world of one. What statements changed was
+    seen; where nobody saw them, their texts tell."""
+    again: dict[str, Executed] = {}
+    refused = dict[tuple[str, str], Finding]()
     seen = [
         (change.module, change.path.removeprefix("len(").rstrip(")").partition("[")[0], executed)
         for change in world.seen.observer.modules.changes(modules)
@@ -159,13 +167,85 @@ def from_the_world(modules: Collection[str], world: World) -> list[Finding]:
         reading, where = world.asked_by(executed), executed.statement.where
         if reading is None or reading.kind != "world":
             continue
+        set_here = _set_alone(executed, module, world)
+        path = next((p for p in set_here if f"{inner}.".startswith(f"{p}.")), "")
+        later = [e for e in world.history.executed if e.at > executed.at]
+        since = [e for e in later if _may_set(e.statement.node, path, module, world)]
+        if path and since and path in _set_alone(since[-1], module, world):
+            continue  # by a statement that is looked at itself, or knows nothing of the world
+        if path and not since:
+            again[f"{module}:{path}"] = executed
+            continue
         message = (
             f"`{module}.{inner}` has the notebook's value in every rank, though"
             f" {where} sets it by what knows `{reading.what}`"
             f" ({reading.where}). Move that line into the cell"
         )
-        sets[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return [*sets.values(), *_changed_in_parts(modules, world), *_edited(modules)]
+        refused[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
+    return again, [*refused.values(), *_changed_in_parts(modules, world), *_edited(modules)]
+
+
+def _set_alone(executed: Executed, module: str, world: World) -> set[str]:
+    """Return the paths below a module that a statement sets, if it does nothing else and reads
+    nothing of modules beside the notebook, so that it can be made again at any time."""
+    node: Any = executed.statement.node
+    targets, value = getattr(node, "targets", [getattr(node, "target", None)]), node
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) > 2:
+        targets, value = [place for place, _ in changed_by([node.value])], node.value
+        value = value.args[2] if ast.unparse(value.func) == "setattr" else None
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        value = node.value
+    else:
+        return set()
+    paths = {_path_in(target, module, world) for target in targets}
+    return paths if "" not in paths and value and not world.reads_modules(value) else set()
+
+
+def _path_in(node: ast.expr, module: str, world: World) -> str:
+    """Return the path below a module of an attribute, `CFG.lr` of `conf.CFG.lr`; else nothing."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    root = world.namespace.get(node.id) if isinstance(node, ast.Name) else None
+    if root is sys.modules[module]:
+        return ".".join(names)
+    parts = vars(sys.modules[module]).items() if isinstance(root, (type, FunctionType)) else ()
+    return next((".".join((n, *names)) for n, part in parts if names and part is root), "")
+
+
+def _may_set(node: ast.stmt, path: str, module: str, world: World) -> bool:
+    """Return whether code that runs with a statement may set what has a path in a module."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    code = compile(ast.Module([node], []), "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    run = [inner for inner, _ in run_by(code, world.namespace)]
+    return bool({*path.split("."), "*"} & {name for inner in run for name in stored_by(inner)}) or (
+        path in may_set(code, sys.modules[module], world.namespace)
+    )
+
+
+def _is_written(bound: Iterable[Executed]) -> bool:
+    """Return whether statements of a file give a name no more than what they spell out."""
+    values = (getattr(executed.statement.node, "value", None) for executed in bound)
+    return all(value is not None and evaluated(value) is not COMPUTED for value in values)
+
+
+def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
+    """Yield an error for what can't travel and nothing in its module's file gives: the module has
+    not set it itself, as it does with a client that it makes when it needs one."""
+    module, _, path = name.partition(":")
+    own = world.modules.of(module)
+    bound = own.history.of(path) if own and path.isidentifier() else ()
+    code = [code for _, code in _functions(sys.modules[module])]
+    if own and path.isidentifier() and _is_written(bound):
+        stored = {name for part in code for name in stored_by(part, with_globals=True)}
+        if f"global {path}" not in stored:
+            message = (
+                f"`{module}.{path}` ({type(value).__name__}) was set in the notebook and can't be"
+                f" captured: ranks would have what {module} gives. Set it in the cell"
+            )
+            yield Finding("capture.not-portable", Severity.ERROR, module, message)
 
 
 def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, Executed]]:
@@ -185,7 +265,8 @@ def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, 
             name = getattr(root, "id", "")
             calls = method and owner is root and isinstance(world.namespace.get(name), ModuleType)
             if name in roots and not calls:
-                yield roots[name], ast.unparse(owner).removeprefix(f"{name}."), executed
+                path = _path_in(owner, roots[name], world)
+                yield roots[name], path or ast.unparse(owner).removeprefix(f"{name}."), executed
 
 
 def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]:

@@ -164,15 +164,20 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
             if world.asked_by(executed) or asks_machine(node):
                 yield needed.name
             continue
+        by_parts = False
         for statement in node.body:  # type: ignore[attr-defined]
             inner = replace(executed, statement=replace(executed.statement, node=statement))
             assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
             if assigns and (world.asked_by(inner) or asks_machine(statement)):
+                by_parts = True
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                         yield f"{needed.name}.{target.id}"
                         for text in _OF_FIELDS:
                             yield text.format(target.id, needed.name)
+        # Its decorator, base or metaclass asked, and may have given it anything.
+        if not by_parts and any(read.direct for read in world.seen.asked(executed.statement)):
+            yield needed.name
 
 
 # What a data class has of a default that its statement gives.

@@ -8,10 +8,10 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.frames import is_model
+from distrain_nb.observed.objects import is_model
 from distrain_nb.program.gathering.doubts import SHELL
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
-from distrain_nb.program.notebook.history import at_once, is_at
+from distrain_nb.program.notebook.history import LEFT_OUT, at_once, is_at
 from distrain_nb.worker.plain import plain_parts
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
 
-_LEFT_OUT = "pass  # "
 _CLOCK = {"time", "time_ns", "now", "utcnow", "today", "uuid1", "uuid4", "token_hex", "mkdtemp"}
 _DRAWS = {
     *("random", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "uniform"),
@@ -43,7 +42,7 @@ def unrepeated(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding
     for label, site in sites:
         at = None if site.beside else _statement_at(site, cells[label])
         text = at.statement.text if at else ""
-        if at and (SHELL.match(text) or not (at.failed or text.startswith(_LEFT_OUT))):
+        if at and (SHELL.match(text) or not (at.failed or text.startswith(LEFT_OUT))):
             continue
         failed = at is not None and at.failed
         by = "a statement that failed" if failed else "a magic or a callback of the kernel"
@@ -66,7 +65,7 @@ def _statement_at(site: Site, cell: list[Executed]) -> Executed | None:
     known."""
     for executed in cell:
         statement = executed.statement
-        column = -1 if statement.text.startswith(_LEFT_OUT) else site.column
+        column = -1 if statement.text.startswith(LEFT_OUT) else site.column
         if is_at((statement.label, site.line, column), statement):
             return executed
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.observed.frames import is_model
+from distrain_nb.observed.objects import is_model
 from distrain_nb.observed.watch import Site
 from distrain_nb.program.python.ipython_syntax import SyntaxNote, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
@@ -29,6 +29,7 @@ _MOST_STATEMENTS = 2**15
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
+LEFT_OUT = "pass  # "  # with a line of IPython's own syntax
 _RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
 
 
@@ -321,12 +322,12 @@ class SeenReads:
     def changed(self, statement: Statement, name: str) -> bool:
         """Return whether the statement changed a part of the object of that name, which it may have
         from the world: seen for what knows the world."""
-        return any(is_at(change[:3], statement) for change in self.observer.changes(name))
+        return any(is_at(change[:3], statement) for change in self.observer.changes.of(name))
 
     def replaced(self, name: str, executed: Iterable[Executed]) -> Executed | None:
         """Return the statement that bound a name, which knew the world, by a function that it
         calls."""
-        place = self.observer.replaced(name)
+        place = self.observer.changes.replaced.get(name)
         return next((p for p in executed if is_at(place, p.statement)), None) if place else None
 
     def known_to(self, statement: Statement) -> set[str]:

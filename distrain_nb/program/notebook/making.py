@@ -16,8 +16,9 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.observed.frames import is_model
+from distrain_nb.observed.objects import CHANGING, is_model, memory_of
 from distrain_nb.program.notebook.history import at_once
+from distrain_nb.program.python.scopes import bound_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -218,7 +219,9 @@ class Makings:
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Yield statements that changed the object; also through what it gave: argument groups."""
-        names = {name}
+        namespace = self.module.namespace
+        memory = memory_of(namespace.get(name))
+        names = {name, *(n for n, v in [*namespace.items()] if memory and memory_of(v) == memory)}
         for executed in self.module.history.executed:
             statement = executed.statement
             if executed.at <= latest.at or executed.failed:
@@ -250,12 +253,33 @@ class Makings:
         """Return whether a statement plainly changes the object, in a way that can be repeated."""
         if statement.is_definition:
             return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
+        if any(self.stores(statement, name) for name in names):
+            return True
+        call = statement.node.value if isinstance(statement.node, ast.Expr) else None
+        called = getattr(getattr(call, "func", None), "value", None)
         for changed, method in changed_by(at_once(statement.node)):
             name = _root(changed)
-            loads = method in _LOADS and is_model(self.module.namespace.get(name))
-            if name in names and not loads and (not method or _SETS_UP.fullmatch(method)):
+            value = self.module.namespace.get(name)
+            loads = method in _LOADS and is_model(value)
+            fills = called is changed and isinstance(value, CHANGING)
+            sets = fills or _SETS_UP.fullmatch(method)
+            if name in names and method and sets and not loads:
                 return True
         return False
+
+    def stores(self, statement: Statement, name: str) -> bool:
+        """Return whether a statement stores something in an object itself, or in what it loops
+        over, as `for group in optimizer.param_groups: group["lr"] *= 2` does."""
+        of_loops = {
+            target: {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+            for loop in at_once(statement.node)
+            if isinstance(loop, ast.For) and not self.uses(statement)
+            for target in bound_names([loop.target])
+        }
+        nodes = [*at_once(statement.node)]
+        places = [place for place, method in changed_by(nodes) if not method]
+        places += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        return any(name in of_loops.get(root, {root}) for root in map(_root, places))
 
     def _reached(self, executed: Executed) -> set[str]:
         """Return the names that a statement reads, and those that their makers read in turn."""

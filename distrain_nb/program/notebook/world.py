@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.process import has_changed
-from distrain_nb.program.notebook.history import is_at
+from distrain_nb.program.notebook.history import LEFT_OUT, is_at
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.reach import (
@@ -114,6 +114,8 @@ class World:
         )
         known = _first(self._asked(as_read))
         gone = self.gone_since(executed)
+        if statement.text.startswith(LEFT_OUT):  # whose names only IPython knows
+            gone = gone or self.seen.known_to(statement)
         if gone and (known is None or known.kind != "world"):
             return Reading("world", min(gone), statement.where)
         return known
@@ -140,6 +142,12 @@ class World:
         reach = self._reaches.of(executed.statement, self._notebook)
         return (self._notebook, name) in {**reach.names, **reach.inner}
 
+    def reads_modules(self, node: ast.AST) -> bool:
+        """Return whether an expression, or code that it calls, reads a module beside the
+        notebook."""
+        reach = self._reaches.within(node, self._notebook)
+        return any(module is not self._notebook for module, _ in {**reach.names, **reach.inner})
+
     def read_inside(self, executed: Executed) -> set[str]:
         """Return the names of the notebook that functions read which a statement calls."""
         reach = self._reaches.of(executed.statement, self._notebook)
@@ -165,6 +173,11 @@ class World:
             for module, item, _ in self._behind([(self._notebook, name)])
             for executed in self._chain(module, item)
         )
+
+    def made_of(self, name: str) -> Iterator[Executed]:
+        """Yield the statements that made a name of the notebook, and what it is made of."""
+        for module, item, _ in self._behind([(self._notebook, name)]):
+            yield from self._chain(module, item)
 
     def _behind(self, names: Iterable[Name]) -> Iterator[tuple[OwnModule, str, bool]]:
         """Yield names, and those that they were made from, and whether all on the way is
@@ -199,6 +212,7 @@ class World:
 
     def _readings(self, module: OwnModule, name: str) -> Iterator[Reading]:
         value, chain = module.namespace.get(name), self._chain(module, name)
+        makings = self._makings_of(module)
         if is_bound(value):
             where = chain[0].statement.where if chain else ""
             yield Reading("world", type(value).__name__, where)
@@ -211,7 +225,8 @@ class World:
             names_known = [
                 n for n in known if self.is_later(n, executed) or self.reads(executed, n)
             ]
-            if names_known and not self.seen.only_used(statement, name, value):
+            used = self.seen.only_used(statement, name, value)
+            if names_known and not (used and not makings.stores(statement, name)):
                 yield Reading("world", min(names_known), statement.where)
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:

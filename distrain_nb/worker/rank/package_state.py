@@ -36,6 +36,34 @@ def set_inference(module: Any, value: bool) -> None:
     _entered[-1].__enter__()
 
 
+def dispatch_modes(module: Any) -> List[Any]:
+    return list(module.utils._python_dispatch._get_current_dispatch_mode_stack())
+
+
+def function_modes(module: Any) -> List[Any]:
+    """Return what changes PyTorch's functions while it is entered: of a device its name."""
+    modes = module.overrides._get_current_function_mode_stack()
+    return [str(m.device) if type(m).__name__ == "DeviceContext" else m for m in modes]
+
+
+def enter_modes(module: Any, modes: List[Any]) -> None:
+    for mode in modes:
+        if isinstance(mode, str):
+            module.set_default_device(mode)
+        else:
+            mode.__enter__()
+
+
+def saving_hooks(module: Any) -> Any:
+    """Return what PyTorch calls for each tensor that it keeps for gradients."""
+    return module._C._autograd._top_saved_tensors_default_hooks(False)
+
+
+def set_saving_hooks(module: Any, hooks: Any) -> None:
+    if hooks:
+        module._C._autograd._push_saved_tensors_default_hooks(*hooks)
+
+
 def sdp(module: Any) -> Dict[str, bool]:
     """Return the kernels of attention that are off."""
     return {n: False for n in _ATTENTION if not getattr(module, f"{n}_sdp_enabled")()}

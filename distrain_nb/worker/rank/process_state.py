@@ -329,6 +329,15 @@ TABLE: Dict[str, ProcessState] = {
         package_state.torch_prints, package_state.set_torch_prints, {}, "set_printoptions"
     ),
     "torch:autocast()": ProcessState(package_state.autocast, package_state.set_autocast, {}),
+    "torch:function_modes": ProcessState(
+        package_state.function_modes, package_state.enter_modes, [], "set_default_device"
+    ),
+    "torch:dispatch_modes": ProcessState(
+        package_state.dispatch_modes, package_state.enter_modes, []
+    ),
+    "torch:saved_tensors_hooks": ProcessState(
+        package_state.saving_hooks, package_state.set_saving_hooks, None
+    ),
     "torch:inference_mode()": ProcessState(
         lambda module: module.is_inference_mode_enabled(), package_state.set_inference, False
     ),
@@ -339,6 +348,9 @@ TABLE: Dict[str, ProcessState] = {
     "torch.backends.cudnn:benchmark": _attribute("benchmark", False),
     "torch.backends.cudnn:deterministic": _attribute("deterministic", False),
     "torch.backends.cudnn:enabled": _attribute("enabled", True),
+    "matplotlib.pyplot:get_fignums()": ProcessState(
+        lambda module: module.get_fignums(), None, [], "figure|subplots"
+    ),
     "keras.config:floatx()": _called("floatx", "set_floatx", "float32"),
     "keras.config:dtype_policy()": _called(
         "dtype_policy", "set_dtype_policy", "float32", "set_(dtype|global)_policy"
