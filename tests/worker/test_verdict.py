@@ -104,15 +104,21 @@ def test_ranks_that_have_stopped_or_ended() -> None:
         assert (verdict.text, verdict.certain) == (others + words, True)
 
 
-def test_the_watchdog_names_the_line_of_who_holds_the_lock() -> None:
-    dump = (
-        "Timeout (0:00:10)!\nThread 0x01 (most recent call first):\n  <no Python frame>\n\n"
-        'Thread 0x02 (most recent call first):\n  File "Cell In[7]", line 12 in <module>\n'
-    )
-    holds = SeenRank("rank 1", [look("", state="R")] * 2, 2.0, None, dump)
-    assert said(*waiting(0), holds).endswith(
-        "rank 1 holds Python's lock in a call that does not return (Cell In[7], line 12)"
-    )
+def test_the_line_of_who_holds_the_lock_is_named() -> None:
+    dump = 'Stack (most recent call first):\n  File "Cell In[7]", line 12 in <module>\n'
+    looks = [look("", state="R", answering="S")] * 2
+    words = "rank 1 holds Python's lock in a call that does not return "
+    holds = SeenRank("rank 1", looks, 2.0, None, dump)
+    assert said(*waiting(0), holds).endswith(words + "(Cell In[7], line 12)")
+    word = {"samples": [[{"main": True, "frames": [OTHER_LINE]}]]}
+    holds = SeenRank("rank 1", looks, 2.0, None, "", word)
+    assert said(*waiting(0), holds).endswith(words + "(last at Cell In[7], line 12)")
+
+
+@pytest.mark.parametrize("state", ["R", "D", ""])
+def test_a_rank_without_cpu_time_is_not_judged(state: str) -> None:
+    starved = SeenRank("rank 1", [look("", answering=state)] * 2, 2.0, None)
+    assert doing(starved).words == "does not answer yet"
 
 
 def test_a_rank_that_looks_for_rank_0_waits_for_it() -> None:

@@ -88,7 +88,7 @@ ALONE_FILE = "alone-{}"  # text: why it has trained by itself (`rank/world.py`)
 BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`launch.py`)
 SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
 WHERE_FILE = "where-{}.json"  # one line: where that process is, as it said last (`rank/stacks.py`)
-HELD_FILE = "held-{}.txt"  # its stacks, by the watchdog of `faulthandler` while C code keeps it
+HELD_FILE = "held-{}.txt"  # its main thread's stack, by a signal while C code keeps it
 STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.machine import system
 
@@ -26,6 +27,10 @@ _CALLS = {
         260: "wait",
     },
 }.get(platform.machine(), {})  # fmt: skip
+# Linux goes on with no such call after a signal's handler, whatever the handler asks for.
+_CUT_SHORT = ("sleep", "poll", "epoll", "select")
+# Has the main thread of a rank write its stack; 0 where there is no such signal.
+STACK_SIGNAL: int = signal.SIGRTMIN + 9 if hasattr(signal, "SIGRTMIN") else 0
 _OF_A_FILE = ("read", "write", "recv", "send", "connect", "accept", "fsync", "flock")
 
 
@@ -43,7 +48,7 @@ class Look(NamedTuple):
 
     `cpu`, in ticks, is that of all its threads, `main_cpu` of the main one; `below` is the CPU of
     its children; `io` are the bytes that all of them have read and written; `switches` counts how
-    often the main thread has given its CPU up.
+    often the main thread has given its CPU up. `answering` is the state of the thread that answers.
     """
 
     state: str
@@ -55,6 +60,13 @@ class Look(NamedTuple):
     io: int
     switches: int
     children: Tuple[ChildLook, ...] = ()
+    answering: str = ""
+
+
+def is_locked_out(looks: Sequence[Look]) -> bool:
+    """Return whether the thread of a process that answers has waited, as for the interpreter's
+    lock, for which it wakes up every 5 ms. One that is stopped or lacks CPU time does not."""
+    return 2 * sum(look.answering == "S" for look in looks) > len(looks)
 
 
 def look(pids: List[int], without: Dict[int, int]) -> Dict[int, Look]:
@@ -91,6 +103,7 @@ def _look(
         io=_bytes(pid, not_of) + sum(_bytes(child, None) for child in below),
         switches=_switches(pid),
         children=tuple(_child(child, processes[child][0]) for child in sorted(below)),
+        answering=_text(f"/proc/{pid}/task/{not_of}/stat").rpartition(")")[2].strip()[:1],
     )
 
 
@@ -113,6 +126,28 @@ def _waits_in(pid: int) -> Tuple[str, str]:
         except OSError:
             pass
     return call, target
+
+
+def request_stack(pid: int, file: Path, call: str) -> None:
+    """Have the main thread of a rank write its stack into a file that the rank has open, unless the
+    signal would end the process or cut short the call that it waits in."""
+    if call not in _CUT_SHORT and _catches(pid, STACK_SIGNAL) and _has_open(pid, file):
+        os.truncate(str(file), 0)
+        os.kill(pid, STACK_SIGNAL)
+
+
+def _catches(pid: int, number: int) -> bool:
+    lines = _text(f"/proc/{pid}/status").splitlines()
+    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+    return number > 0 and bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def _has_open(pid: int, file: Path) -> bool:
+    try:
+        wanted = file.stat()
+        return any(os.path.samestat(wanted, fd.stat()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it has ended, or closes one
+        return False
 
 
 def peer(pid: int, target: str) -> str:

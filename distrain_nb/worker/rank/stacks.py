@@ -1,19 +1,20 @@
 """Tells where this rank is: the Python stacks of its threads, and the collectives that it is in.
 
 A thread of its own answers what the run's folder asks. It holds the interpreter's lock meanwhile
-and interrupts nothing: a signal would cut a sleep in C short. Where it gets no lock, because C code
-has it, the watchdog of `faulthandler` writes the stacks without one. The flight recorder's JSON is
-a private call of PyTorch, tried with 2.13; without it the stacks have to do.
+and interrupts nothing. Where it gets no lock, because C code has it, a signal has the main thread
+write its own stack. The watchdog of `faulthandler` would need no signal, but it reads frames that
+may run: a rank that lacked CPU time for its 10 s crashed (CPython 3.10 to 3.13). The flight
+recorder's JSON is a private call of PyTorch, tried with 2.13; without it the stacks have to do.
 """
 
 from __future__ import annotations
 
 import _thread
 import faulthandler
-import functools
 import json
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
+from distrain_nb.worker.machine.waits import STACK_SIGNAL
 from distrain_nb.worker.rank.program import FOLDER_VARIABLE, variables
 
 HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
@@ -33,9 +35,7 @@ HANG_AFTER_S = 30.0
 ASKED_EVERY_S = 0.5
 NOTED_EVERY_S = 4.0
 BETWEEN_SAMPLES_S = 0.1
-HELD_S = 10.0  # what holds the lock for longer has its stacks written by the watchdog
 DEEPEST = 100
-LONGEST_HELD = 1 << 20  # bytes
 
 # File as the user names it, line, function, position in its code, whether it is the user's own,
 # and whether C code may run there, as by a call.
@@ -64,7 +64,7 @@ def begin(folder: Path, process: int, program_folder: Path) -> None:
     longest = hang_after(program_folder)
     if longest > 0:
         try:
-            _teller = _Teller(folder, process, min(HELD_S, longest / 2))
+            _teller = _Teller(folder, process)
         except OSError as error:  # a full disk; no descriptor is free
             print(f"distrain: can't tell where this rank is: {error}", file=sys.stderr)
 
@@ -78,22 +78,17 @@ def leave_word(traceback: Optional[TracebackType]) -> None:
 class _Teller:
     """Answers from a thread that neither `threading` nor the program's end knows of."""
 
-    def __init__(self, folder: Path, process: int, held_s: float) -> None:
+    def __init__(self, folder: Path, process: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         self._asked = str(folder / LOOK_FILE)
         self._answers = os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600)
         held = os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600)
-        self._held, self._held_s = held, held_s
         self._files = {fd: _file_of(fd) for fd in (self._answers, held)}
         self._answered = ""
         self._ended: Optional[Frame] = None
-        self._arms, self._thread = True, 0
-        self._dump_later = faulthandler.dump_traceback_later
-        self._leave_to_program()
-        os.register_at_fork(
-            before=self._disarm, after_in_parent=self._arm, after_in_child=self._stop
-        )
-        self._arm()
+        self._thread = 0
+        if STACK_SIGNAL and signal.getsignal(STACK_SIGNAL) is signal.SIG_DFL:
+            faulthandler.register(STACK_SIGNAL, held, all_threads=False)
         _thread.start_new_thread(self._run, ())
 
     def note_end(self, traceback: Optional[TracebackType]) -> None:
@@ -114,22 +109,20 @@ class _Teller:
                 asked, samples = self._request()
                 if asked != self._answered:
                     self._answer(asked, samples)
+                    noted = time.monotonic()  # whoever asked reads the answer a few seconds later
                 elif time.monotonic() - noted >= NOTED_EVERY_S:
                     noted = time.monotonic()
                     self._write(self._where("", 1))
-                self._arm()
             except Exception:  # a disk that is full, a module half imported: perhaps the next time
                 pass
             sleep(ASKED_EVERY_S)
+        if STACK_SIGNAL:
+            faulthandler.unregister(STACK_SIGNAL)
 
     def _has_its_files(self) -> bool:
         """Return whether its descriptors are those that it opened; else leave them alone, as the
         program has closed all that it doesn't know and may have opened files of its own."""
-        if all(_file_of(fd) == file for fd, file in self._files.items()):
-            return True
-        self._disarm()
-        self._arms = False
-        return False
+        return all(_file_of(fd) == file for fd, file in self._files.items())
 
     def _request(self) -> Tuple[str, int]:
         try:
@@ -159,34 +152,6 @@ class _Teller:
         data = json.dumps(word, default=str).encode() + b"\n"
         os.pwrite(self._answers, data, 0)
         os.ftruncate(self._answers, len(data))
-
-    def _arm(self) -> None:
-        """Have the watchdog write unless it is put off again in time, and over and over."""
-        if not self._arms or not self._has_its_files():
-            return
-        if os.fstat(self._held).st_size > 0:
-            os.ftruncate(self._held, 0)
-        if self._arms:  # asked again: the program may have taken it meanwhile
-            self._dump_later(self._held_s, repeat=True, file=self._held)
-
-    def _disarm(self) -> None:
-        """Leave no watchdog to a child, which would wait for its thread for ever."""
-        if self._arms:
-            faulthandler.cancel_dump_traceback_later()
-
-    def _stop(self) -> None:
-        self._arms = False
-
-    def _leave_to_program(self) -> None:
-        """Give the watchdog up to a program that uses it itself: there is one in a process."""
-        later = self._dump_later
-
-        @functools.wraps(later)
-        def dump_traceback_later(*arguments: Any, **named: Any) -> None:
-            self._arms = False
-            later(*arguments, **named)
-
-        faulthandler.dump_traceback_later = dump_traceback_later
 
 
 def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:

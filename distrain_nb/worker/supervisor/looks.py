@@ -56,6 +56,10 @@ def observe_ranks(
             busy[member.number] = max(busy.get(member.number, 0.0), usage)
         time.sleep(BETWEEN_LOOKS_S)
     before = answers(folder, list(living), first, begun + ANSWER_WITHIN_S)
+    for index, pid in living.items():
+        seen = [look[pid] for look in looks if pid in look]
+        if index not in before and waits.is_locked_out(seen):
+            waits.request_stack(pid, folder / HELD_FILE.format(index), seen[-1].call)
     second = ask(folder, SAMPLES)
     after = answers(folder, list(living), second, time.monotonic() + ANSWER_WITHIN_S)
     view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy)

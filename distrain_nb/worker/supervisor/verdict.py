@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.machine.waits import Look
+from distrain_nb.worker.machine.waits import Look, is_locked_out
 
 WAITS, BLOCKED, STOPPED, ENDED = "waits", "blocked", "stopped", "ended"
 POLLS, SLEEPS, LOOPS, HOLDS = "polls", "sleeps", "loops", "holds"
@@ -52,8 +52,8 @@ _OF_END = "worker/rank/ending.py"
 class SeenRank:
     """A rank as it was seen: `looks` over `seconds`, and what it said of itself, if it could.
 
-    `held` is what the watchdog wrote because it had no chance to answer, `earlier` what it noted
-    last before that; `outcome` is how it ended.
+    `held` is the stack that its main thread wrote because its own thread could not answer,
+    `earlier` what that noted last; `outcome` is how it ended.
     """
 
     label: str
@@ -177,15 +177,16 @@ def doing(rank: SeenRank) -> Act:
 
 
 def _silent(rank: SeenRank) -> Act:
-    """Judge one whose thread doesn't answer: C code holds the interpreter's lock, or it begins."""
-    if not rank.held:
+    """Judge one whose thread doesn't answer: C code holds the interpreter's lock, or it begins, or
+    the machine has no time for it."""
+    if not is_locked_out(rank.looks):
         return Act(rank.label, MOVES, "does not answer yet")
-    frames = _frames_of_dump(rank.held)
+    last = _place_of(rank.earlier)
+    place = _place(_frames_of_dump(rank.held)) or (last and f"last at {last}")
     rests = rank.looks[-1].switches == rank.looks[0].switches
     if rests and not _is_busy(rank) and rank.looks[-1].call == "sleep":
-        return Act(rank.label, SLEEPS, "sleeps", _place(frames))
-    words = "holds Python's lock in a call that does not return"
-    return Act(rank.label, HOLDS, words, _place(frames))
+        return Act(rank.label, SLEEPS, "sleeps", place)
+    return Act(rank.label, HOLDS, "holds Python's lock in a call that does not return", place)
 
 
 def _answering(rank: SeenRank, answer: Dict[str, Any]) -> Act:
@@ -340,9 +341,8 @@ def _place_of(word: Optional[Dict[str, Any]]) -> str:
 
 
 def _frames_of_dump(text: str) -> List[Any]:
-    """Return the main thread's frames of the watchdog's last dump: the thread it names last."""
-    threads = text.rpartition("Timeout (")[2].split("\nThread ")
-    lines = map(_SAMPLE.match, threads[-1].splitlines())
+    """Return the frames of the main thread that `faulthandler` has written."""
+    lines = map(_SAMPLE.match, text.splitlines())
     return [
         (m["file"], int(m["line"]), m["function"], -1, m["file"].startswith("Cell "), False)
         for m in lines
