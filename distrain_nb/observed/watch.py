@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distrain_nb.worker.rank.on_import import on_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from distrain_nb.observed.process import Variables
-
-    _Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _SIZE, _END = 4096, "\0"  # of a question that a child tells
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
@@ -161,45 +159,42 @@ class Watch:
 
     def _watch_environment(self) -> None:
         cls = type(os.environ)
+        get, set_, names = cls.__getitem__, cls.__setitem__, cls.__iter__
         see, sets, known = self._see, self._sets, self._asked
         note, read = self._variables.note, self._variables.noted
 
-        def getting(get: Callable[..., Any]) -> Callable[..., Any]:
-            def getitem(self: Any, key: Any) -> Any:
-                __tracebackhide__ = True
-                try:
-                    asked = known[key]
-                except (KeyError, TypeError):
-                    asked = asked_variable(key)
-                    if len(known) < _MOST_VARIABLES and isinstance(key, (str, bytes)):
-                        known[key] = asked
-                if asked:
-                    see(asked, sys._getframe(2))
-                elif type(key) is str and key not in read:
-                    note(key, sys._getframe(2))
-                return get(self, key)
+        def getitem(self: Any, key: Any) -> Any:
+            __tracebackhide__ = True  # for IPython
+            try:
+                asked = known[key]
+            except (KeyError, TypeError):
+                asked = asked_variable(key)
+                if len(known) < _MOST_VARIABLES and isinstance(key, (str, bytes)):
+                    known[key] = asked
+            if asked:
+                see(asked, sys._getframe(1))
+            elif type(key) is str and key not in read:
+                note(key, sys._getframe(1))
+            return get(self, key)
 
-            return getitem
+        def setitem(self: Any, key: Any, value: Any) -> None:
+            __tracebackhide__ = True
+            set_(self, key, value)
+            sets(key, sys._getframe(1))
 
-        def setting(set_: Callable[..., None]) -> Callable[..., None]:
-            def setitem(self: Any, key: Any, value: Any) -> None:
-                __tracebackhide__ = True
-                set_(self, key, value)
-                sets(key, sys._getframe(2))
+        def iterate(self: Any) -> Iterator[Any]:
+            see("os.environ", sys._getframe(1))
+            return names(self)
 
-            return setitem
-
-        # Never the class itself: one that has changed a thousand times takes Python 3.13 for
-        # unchanged, and where it had called a method it calls that one for ever.
-        self._watch_function(cls, "__getitem__", getting)
-        self._watch_function(cls, "__setitem__", setting)
-        self._watch_function(cls, "__iter__", _noted(lambda frame, *_: see("os.environ", frame)))
+        self._replace(cls, "__getitem__", wraps(get)(getitem))
+        self._replace(cls, "__setitem__", wraps(set_)(setitem))
+        self._replace(cls, "__iter__", wraps(names)(iterate))
 
     def _watch_commands(self, module: Any) -> None:
         def note(frame: FrameType, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             self._starts(named.get("args", "") if len(args) < 2 else args[1], frame)
 
-        self._watch_function(module.Popen, "__init__", _noted(note))
+        self._watch_function(module.Popen.__init__, note)
 
     def _watch_module(self, module: Any) -> None:
         for path in ASKED[module.__name__]:
@@ -207,31 +202,28 @@ class Watch:
             holder = getattr(module, owner, None) if owner else module
             function = vars(holder).get(name) if holder else None
             what = f"{package_of(module.__name__)}.{name}()"
-            if _takes_code(function) or hasattr(function, "cache_info"):  # by `lru_cache`
-                self._watch_function(holder, name, _noted(self._noting(what)))
+            if isinstance(function, FunctionType) and not function.__closure__:
+                self._watch_function(function, self._noting(what))
+            elif function is not None and hasattr(function, "cache_info"):  # by `lru_cache`
+                watched = wraps(function)(FunctionType(_asking(function, self._noting(what)), {}))
+                self._replace(holder, name, watched)
 
     def _noting(self, what: str) -> Callable[..., None]:
         see, package = self._see, what.partition(".")[0]
         return lambda frame, *_: see(what, frame, package)
 
-    def _watch_function(self, holder: Any, name: str, around: _Around) -> None:
-        """Give a function another code, where it takes one: it stays the same object, whatever
-        names it has."""
-        function = vars(holder)[name]
-        if not _takes_code(function):
-            watched = FunctionType(_calling(around(function)), {})
-            self._replace(holder, name, wraps(function)(watched))
-            return
+    def _watch_function(self, function: FunctionType, note: Callable[..., None]) -> None:
+        """Give a function another code: it stays the same object, whatever names it has."""
         before = function.__code__
         inner = FunctionType(before, function.__globals__, function.__name__, function.__defaults__)
         inner.__kwdefaults__ = function.__kwdefaults__
-        function.__code__ = calling = _calling(around(inner))
-        function.__wrapped__ = inner  # has signature and source
+        function.__code__ = asking = _asking(inner, note)
+        function.__wrapped__ = inner  # type: ignore[attr-defined] # has signature and source
 
         def put_back() -> None:
-            if function.__code__ is calling:
+            if function.__code__ is asking:
                 function.__code__ = before
-                del function.__wrapped__
+                del function.__wrapped__  # type: ignore[attr-defined]
 
         self._undo.append(put_back)
 
@@ -246,28 +238,15 @@ class Watch:
         self._undo.append(put_back)
 
 
-def _takes_code(function: object) -> bool:
-    return isinstance(function, FunctionType) and not function.__closure__
+def _asking(function: Callable[..., Any], note: Callable[..., None]) -> CodeType:
+    """Return code that calls a function after the call was noted, with the frame that calls."""
 
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        note(sys._getframe(2), args, kwargs)
+        return function(*args, **kwargs)
 
-def _noted(note: Callable[..., None]) -> _Around:
-    """Return what notes each call of a function before it, with the frame that calls."""
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            note(sys._getframe(2), args, kwargs)
-            return function(*args, **kwargs)
-
-        return noted
-
-    return around
-
-
-def _calling(called: Callable[..., Any]) -> CodeType:
-    """Return code that calls a function, and nothing else."""
     code = _first.__code__
-    return code.replace(co_consts=tuple(called if c == _HERE else c for c in code.co_consts))
+    return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
 
 
 _HERE = "what is called"
@@ -275,7 +254,6 @@ _HERE = "what is called"
 
 def _first(*args: Any, **kwargs: Any) -> Any:
     """Return the code of watched functions, where a function stands in place of the text."""
-    __tracebackhide__ = True
     called: Any = "what is called"
     return called(*args, **kwargs)
 
