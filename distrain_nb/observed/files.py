@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-import sys
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
+from distrain_nb.observed.frames import run_by
 
-_CODE = (".py", ".pyc", ".so")  # which imports read
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import CodeType
+
 _TICK_S = 0.01  # by which a file's time may be behind the clock
-_MOST_FILES = 1000
-_WRITES = os.O_WRONLY | os.O_RDWR
-_ANYTHING = "what the statement gives"
-_PATHS = {"open": 1, "os.rename": 2}  # how many a call has, by its event
+_MOST = 1000
+_LONGEST = 1024
 _Place = tuple[str, int, int]
-_EVENTS = frozenset([*_PATHS, "os.system"])  # of thousands while a package is imported
 
 
 class FileRead(NamedTuple):
-    """A file that a statement read, and the place of the one that had written it."""
+    """A file that a statement named, and the place of the one that had written it."""
 
     label: str
     line: int
@@ -33,75 +31,54 @@ class FileRead(NamedTuple):
 
 
 class Files:
-    """The files that statements read and wrote. Those that the code of a package writes, or another
-    process, are told by the time when they changed."""
+    """The files that statements name, and those that changed while a statement knew the world.
 
-    def __init__(self, starts: Callable[[object, FrameType], None]) -> None:
-        self._starts = starts  # a command
+    They are told by their times. An audit hook would hear of each that is opened, and make `id()`
+    six times slower and copies twice, for as long as the process lives.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
         self.told: list[FileRead] = []
-        self._opened: dict[str, str] = {}  # by the running statement, with what it may write there
         self._since = 0.0
-        self._written: dict[str, _Place | None] = {}  # without a place: by what knows nothing
         self._knowing: list[tuple[float, float, _Place]] = []  # from when to when a statement ran
 
     def begin(self) -> None:
         """Note that a statement is about to run."""
-        self._opened, self._since = {}, time.time()
-        _current[:] = [self]
+        self._since = time.time()
 
-    def look(self, at: _Place, *, knows: bool) -> None:
-        """Keep what the statement at that place has opened; it `knows` the world, or not."""
-        _current.clear()
+    def look(self, code: CodeType, at: _Place, *, knows: bool) -> None:
+        """Note a statement that has run at that place; it `knows` the world, or not."""
         if knows:
             self._knowing.append((self._since - _TICK_S, time.time(), at))
-        for file, source in self._opened.items():
-            if source:
-                self._written[file] = at if knows else self._written.get(source)
-            elif writer := self._writer(file):
-                self.told.append(FileRead(*at, file, writer))
-        del self.told[:-_MOST_FILES]
-        for file in [*self._written][:-_MOST_FILES]:
-            del self._written[file]
+        elif self._knowing:
+            for file in _files_named(code, self._namespace):
+                if writer := self._writer(file):
+                    self.told.append(FileRead(*at, str(file), writer))
+        del self.told[:-_MOST], self._knowing[:-_MOST]
 
-    def _writer(self, file: str) -> _Place | None:
-        if file in self._written:
-            return self._written[file]
+    def _writer(self, file: Path) -> _Place | None:
         try:
-            changed = Path(file).stat().st_mtime
-        except OSError:
+            status = file.stat()
+        except (OSError, ValueError):
             return None
+        changed = status.st_mtime if stat.S_ISREG(status.st_mode) else 0.0
         return next((at for since, until, at in self._knowing if since < changed < until), None)
 
-    def heard(self, event: str, args: tuple[Any, ...]) -> None:
-        """Note a file that is opened, or that gets the place of another, and a command."""
-        if event == "os.system":
-            self._starts(args[0], sys._getframe(2))
-            return
-        is_code = type(args[0]) is str and args[0].endswith(_CODE)
-        if is_code or len(self._opened) > _MOST_FILES or isinstance(args[0], int):
-            return
-        path, *others = (str(Path(os.fsdecode(name)).absolute()) for name in args[: _PATHS[event]])
-        if others:
-            self._opened[others[0]] = path
-        else:
-            writes = args[2] & _WRITES
-            self._opened[path] = self._opened.get(path) or (_ANYTHING if writes else "")
+
+def _files_named(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield the paths that a statement, or a function that it runs, has as a text or by a name; the
+    texts also below the folders that are named."""
+    texts, paths = set[str](), {Path()}
+    for part, names in run_by(code, namespace):
+        texts |= {*_texts(part.co_consts)}
+        values = [namespace.get(name) for name in names]
+        texts |= {*_texts(values)}
+        paths |= {Path(value) for value in values if isinstance(value, os.PathLike)}
+    for path in [*paths][:_MOST]:
+        yield path
+        yield from (path / text for text in [*texts][:_MOST])
 
 
-_current: list[Files] = []  # while a statement runs
-_hooks: list[object] = []  # Python has no way to remove one
-
-
-def watch_files() -> None:
-    """Hear of files from now on; nothing is done between statements."""
-
-    def heard(event: str, args: tuple[Any, ...]) -> None:
-        if event in _EVENTS and _current:
-            try:
-                _current[0].heard(event, args)
-            except Exception:  # whatever is odd about a path: the user's code goes on
-                return
-
-    if not _hooks:
-        _hooks.append(heard)
-        sys.addaudithook(heard)
+def _texts(values: Iterable[object]) -> Iterator[str]:
+    return (v for v in values if type(v) is str and 0 < len(v) < _LONGEST and "\n" not in v)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.changes import Changes
 from distrain_nb.observed.definitions import Modules, Originals
-from distrain_nb.observed.files import Files, watch_files
+from distrain_nb.observed.files import Files
 from distrain_nb.observed.frames import (
     asking,
     cell_of,
@@ -106,7 +106,7 @@ class Observer:
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
-        self.files = Files(self.starts)
+        self.files = Files(namespace)
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
@@ -189,7 +189,7 @@ class Observer:
                 shared = shared_with_children(self.namespace)
                 site.beside |= bool(shared)  # and later statements may read it
                 site.filled |= named_containers(code, self.namespace) | shared
-            self.files.look(self._ran, knows=asked or self._knows)
+            self.files.look(code, self._ran, knows=asked or self._knows)
             if asked or self._knows:
                 self._watch.learn(variables)
                 self.changes.follow_shown(code)
@@ -391,7 +391,6 @@ class Observer:
         """Be called first, from now on."""
         self.active = True
         self._watch.start()
-        watch_files()
 
     def stop(self) -> None:
         """Put back what was there. What others have wrapped since stays, and notes nothing."""

@@ -194,6 +194,11 @@ class Watch:
         def note(frame: FrameType, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
             self._starts(named.get("args", "") if len(args) < 2 else args[1], frame)
 
+        def note_command(frame: FrameType, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+            self._starts(args[0] if args else named.get("command", ""), frame)
+
+        system = FunctionType(_asking(os.system, note_command), {})
+        self._replace(os, "system", wraps(os.system)(system))
         self._watch_function(module.Popen.__init__, note)
 
     def _watch_module(self, module: Any) -> None:
