@@ -63,7 +63,9 @@ class Files:
         except (OSError, ValueError):
             return None
         changed = status.st_mtime if stat.S_ISREG(status.st_mode) else 0.0
-        return next((at for since, until, at in self._knowing if since < changed < until), None)
+        return next(
+            (at for since, until, at in reversed(self._knowing) if since < changed < until), None
+        )
 
 
 def _files_named(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[Path]:
