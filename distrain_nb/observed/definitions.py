@@ -246,9 +246,9 @@ class Modules:
                 yield change
 
 
-def _is_part(path: str, whole: str) -> bool:
+def _is_part(path: str, outer: str) -> bool:
     path = path.removeprefix("len(").rstrip(")")
-    return path == whole or path.startswith((f"{whole}.", f"{whole}["))
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
 def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:

@@ -249,8 +249,8 @@ def _tell_unused(code: _Code, gathering: Gathering) -> None:
 # -- imports and files ----------------------------------------------------------------------------
 
 
-def _import_lines(found: Mapping[str, Needed]) -> list[str]:
-    lines = [line for n in found.values() if isinstance(n.how, Import) for line in n.how.statements]
+def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
+    lines = [line for n in needs.values() if isinstance(n.how, Import) for line in n.how.statements]
     kinds = ("import", "from", "def")
     return sorted(dict.fromkeys(lines), key=lambda line: (kinds.index(line.split()[0]), line))
 
@@ -269,15 +269,15 @@ def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
 # -- values ---------------------------------------------------------------------------------------
 
 
-def _values(found: Mapping[str, Needed]) -> Iterator[CapturedValue]:
-    for n in found.values():
+def _values(needs: Mapping[str, Needed]) -> Iterator[CapturedValue]:
+    for n in needs.values():
         if isinstance(n.how, (Literal, Value)):
             size, text = n.trial.size if n.trial else 0, getattr(n.how, "text", None)
             yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text)
 
 
-def _sources(found: Mapping[str, Needed]) -> Iterator[CapturedSource]:
-    for needed in found.values():
+def _sources(needs: Mapping[str, Needed]) -> Iterator[CapturedSource]:
+    for needed in needs.values():
         if isinstance(needed.how, SourceCode):
             kind = "function" if callable(needed.value) else type(needed.value).__name__
             kind = "class" if isinstance(needed.value, type) else kind

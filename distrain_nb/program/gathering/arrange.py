@@ -37,7 +37,7 @@ class PreludeItem:
 
 
 def arrange(
-    found: Mapping[str, Needed],
+    needs: Mapping[str, Needed],
     history: ExecutionHistory,
     repeated: Iterable[Needed] = (),
 ) -> list[PreludeItem]:
@@ -48,23 +48,23 @@ def arrange(
     settings = (item for needed in repeated for item in _items(needed))
     items = {key: replace(item, name="") for key, item in settings}
     given: dict[str, list[Key]] = {}  # name: the items that give it
-    for needed in found.values():
+    for needed in needs.values():
         for key, item in _items(needed):
             items.setdefault(key, item)
             given.setdefault(needed.name, []).append(key)
-    inside = {n.name: n.root for n in found.values() if n.root}
+    inside = {n.name: n.root for n in needs.values() if n.root}
     made = {name: [*given[root]] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}
     for name, root in inside.items():  # what is made of a model is made of the one with its weights
-        (given if found[name].model else later_given).setdefault(root, []).append(name)
-    late = {needed.name for needed in found.values() if needed.late}
+        (given if needs[name].model else later_given).setdefault(root, []).append(name)
+    late = {needed.name for needed in needs.values() if needed.late}
     bound = {key: history.of(key)[:1] for key in items if isinstance(key, str)}
     places = {key: made[0].at if made else (-1, 0) for key, made in bound.items()}
     keys = sorted(items, key=lambda k: (k in late, places[k] if isinstance(k, str) else k))
     before: dict[Key, set[Key]] = {}
     sometime: dict[Key, set[Key]] = {}
     for key in keys:
-        at_once, later = _needs(items[key], found, history)
+        at_once, later = _needs(items[key], needs, history)
         before[key] = {d for name in at_once for d in _seen(key, given.get(name, ()))} - {key}
         sometime[key] = {d for name in later for d in given.get(name, ())} - {key}
         sometime[key] |= {d for name in at_once | later for d in later_given.get(name, ())} - {key}
@@ -72,7 +72,7 @@ def arrange(
         before[name].update(of_root)
         outer = itertools.accumulate(name.split(".")[:-1], "{}.{}".format)
         before[name].update(path for path in outer if path in made)  # `C.me` before `C.me.rank`
-    for needed in found.values():  # statements that make one object together stay in their order
+    for needed in needs.values():  # statements that make one object together stay in their order
         chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
         for one, other in itertools.pairwise([executed.at for executed in chain]):
             before[other].add(one)
@@ -103,14 +103,14 @@ def _items(needed: Needed) -> Iterable[tuple[Key, PreludeItem]]:
 
 
 def _needs(
-    item: PreludeItem, found: Mapping[str, Needed], history: ExecutionHistory
+    item: PreludeItem, others: Mapping[str, Needed], history: ExecutionHistory
 ) -> tuple[set[str], set[str]]:
     """Return names that an item needs when it runs, and those that it needs when it is called."""
     if item.executed is not None:
         needs = item.executed.statement.names(history.late_annotations).needs.values()
         at_once = {use.name for use in needs if use.at_once} - {item.name}
         return at_once, {use.name for use in needs if not use.at_once}
-    trial = found[item.name].trial
+    trial = others[item.name].trial
     return (trial.seen.names, trial.seen.later) if trial else (set(), set())
 
 

@@ -116,17 +116,17 @@ def own_names(
     return frozenset(names.binds - needed.keys())
 
 
-def set_by_functions(found: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
+def set_by_functions(needs: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
     """Return names that definitions which come along declare `global` and set when they are
     called."""
-    statements = [executed.statement for _, executed in _made_again(found.values())]
+    statements = [executed.statement for _, executed in _made_again(needs.values())]
     late = history.late_annotations
     return {name for s in statements for name in s.names(late).binds - s.binds}
 
 
-def _made_again(found: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
+def _made_again(needs: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
     """Yield what is made again, with each of its statements."""
-    for needed in found:
+    for needed in needs:
         for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
             yield needed, executed
 
@@ -145,14 +145,14 @@ _BY_SHELL = "captured as a command gave it, whatever that asked about the rank o
 
 
 def rebound(
-    found: Mapping[str, Needed], without_name: Sequence[Needed], world: World
+    needs: Mapping[str, Needed], without_name: Sequence[Needed], world: World
 ) -> Iterator[Finding]:
     """Yield a finding for each name that a statement saw and that another one has set since; also
     for statements that give no name.
 
     What must be made again, because it depends on the world, must be made of the same.
     """
-    made_again = [*_made_again((*found.values(), *filter(_knows_world, without_name)))]
+    made_again = [*_made_again((*needs.values(), *filter(_knows_world, without_name)))]
     yield from _of_threads(made_again, world)
     yield from _of_another_world(made_again, world)
     repeated = {executed.at for _, executed in made_again}
@@ -174,7 +174,7 @@ def rebound(
         uses = statement.names(world.history.late_annotations).needs.values()
         lines |= {use.name: use.line for use in uses if use.at_once}
         for read, line in lines.items():
-            present = found.get(read)  # only what it is made of runs before it
+            present = needs.get(read)  # only what it is made of runs before it
             chain = present.how.chain if present and isinstance(present.how, SourceCode) else ()
             runs = {e.at for e in chain} if present else repeated
             since = _set_since(read, executed, runs, same.get(read), world)
@@ -244,11 +244,11 @@ def _set_since(
 # -- what nobody saw ------------------------------------------------------------------------------
 
 
-def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def unseen(needs: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield a finding for the values that statements made before the extension was there, and one
     for those that shell commands gave; refuse those of commands that name a launcher's variable, as
     no rank repeats them."""
-    values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
+    values = [n.name for n in needs.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
     shells = {name: p for p in world.history.executed for name in _bound_by_shell(p, world)}
     latest = {name: made[0].at for name in shells if (made := world.history.of(name))}
@@ -270,11 +270,11 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
             yield Finding("capture.unseen", Severity.INFO, "", message + lines)
 
 
-def told_by_files(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def told_by_files(needs: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield a warning for each value that was read from a file which a statement had written that
     knew the world, and that didn't train: every rank has what the notebook's rank wrote."""
     reads = world.seen.observer.files.told
-    values = [n for n in found.values() if reads and isinstance(n.how, (Literal, Value))]
+    values = [n for n in needs.values() if reads and isinstance(n.how, (Literal, Value))]
     for needed in values:
         behind = [executed.statement for executed in world.made_of(needed.name)]
         for read in (r for r in reads if any(is_at(r[:3], statement) for statement in behind)):
@@ -308,13 +308,13 @@ def _calls(node: ast.stmt) -> bool:
 
 
 def drawn(
-    found: Mapping[str, Needed], settings: Iterable[Setting], world: World
+    needs: Mapping[str, Needed], settings: Iterable[Setting], world: World
 ) -> Iterator[Finding]:
     """Yield a warning for the values that may have been drawn from a generator which the notebook
     had seeded by its rank."""
     seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
     last = seeds[-1] if seeds and world.asks_for_rank(seeds[-1]) else None
-    values = [n.name for n in found.values() if last and isinstance(n.how, (Literal, Value))]
+    values = [n.name for n in needs.values() if last and isinstance(n.how, (Literal, Value))]
     origins = [(n, p) for n in values for p in world.history.of(n)[:1]]
     names = [f"`{n}`" for n, p in origins if last and p.at > last.at and _calls(p.statement.node)]
     if last and names:
@@ -359,9 +359,9 @@ def _is_own(name: str, value: Any) -> bool:
 # -- changes that no statement makes which runs again ----------------------------------------------
 
 
-def lost(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+def lost(needs: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     """Yield an error for each object that is made again without a change that was seen."""
-    for needed in found.values():
+    for needed in needs.values():
         changes = world.seen.observer.changes.of(needed.name) if _knows_world(needed) else ()
         for change in [c for c in changes if _is_lost(c, needed, world)][:1]:
             message = (

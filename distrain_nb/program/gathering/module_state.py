@@ -81,13 +81,13 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
 
 
 def _of_module(
-    module: ModuleType, own: OwnModule, world: World, *, asked: bool
+    module: ModuleType, module_code: OwnModule, world: World, *, asked: bool
 ) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a module that its file does not surely give. What functions have cached is
     left out if somebody `asked` for the world: it may be an answer."""
     since = world.seen.observer.modules.since_import(module.__name__)
     for name, value in list(vars(module).items()):
-        executed = own.history.of(name)
+        executed = module_code.history.of(name)
         bound = [e.statement for e in executed]
         node = bound[0].node if bound else None
         if name.startswith("__") or isinstance(value, ModuleType):
@@ -105,25 +105,27 @@ def _of_module(
         if made_here and isinstance(value, type) and isinstance(node, ast.ClassDef):
             for attribute, part in _of_class(value, node):
                 path = f"{name}.{attribute}"
-                if since(path) == "set" or not _is_by_rank(own, name, attribute, node, world):
+                if since(path) == "set" or not _is_by_rank(
+                    module_code, name, attribute, node, world
+                ):
                     yield path, part
             continue
         is_lambda = isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
         defines = is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if (made_here and defines) or (len(bound) == 1 and _writes(node, value)):
             continue
-        if is_set or not world.asked_in(own, name):
+        if is_set or not world.asked_in(module_code, name):
             yield name, value
 
 
 def _is_by_rank(
-    own: OwnModule, name: str, attribute: str, node: ast.ClassDef, world: World
+    module_code: OwnModule, name: str, attribute: str, node: ast.ClassDef, world: World
 ) -> bool:
     """Return whether each rank sets a class's attribute by itself: the part of the class that sets
     it asks for the world, or without one the class as a whole, or a statement that fills it."""
     parts = [part for part in node.body if bound_names([part]) == {attribute}]
-    others = [node, *(executed.statement.node for executed in world.filling(own, name))]
-    return any(world.asked_within(own, part) for part in parts or others)
+    others = [node, *(executed.statement.node for executed in world.filling(module_code, name))]
+    return any(world.asked_within(module_code, part) for part in parts or others)
 
 
 def _of_class(cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
@@ -337,16 +339,16 @@ def _codes_in(text: str) -> Mapping[str, list[CodeType]]:
     return codes
 
 
-def _made_by_rank(own: OwnModule, name: str, world: World) -> Iterator[str]:
+def _made_by_rank(module_code: OwnModule, name: str, world: World) -> Iterator[str]:
     """Yield the path of a module's part, or the paths of those attributes of a class that each rank
     sets."""
-    value, bound = own.namespace[name], own.history.of(name)
+    value, bound = module_code.namespace[name], module_code.history.of(name)
     node = bound[0].statement.node if bound else None
     if not isinstance(value, type) or not isinstance(node, ast.ClassDef):
         yield name
         return
     for attribute, _ in attributes(value):
-        if _is_by_rank(own, name, attribute, node, world):
+        if _is_by_rank(module_code, name, attribute, node, world):
             yield f"{name}.{attribute}"
 
 
