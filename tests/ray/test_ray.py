@@ -111,8 +111,8 @@ def test_how_jobs_wait_fail_and_are_stopped(cluster: RayCluster, tmp_path: Path)
         broken.wait()
     assert "ValueError: no luck" in str(failed.value)
     waiting = d.submit(ENDLESS, **cluster.options(cpus="4"), workers=2, name="waiting")
-    wait_for(lambda: waiting.status.note.startswith("needs 8 CPUs: "))
-    assert waiting.state is State.QUEUED
+    wait_for(lambda: waiting.state is State.QUEUED and waiting.status.note)
+    assert waiting.status.note.startswith("needs 8 CPUs: ")
     assert "of 8 free" in waiting.status.note
     job = next(
         row["submission_id"]
