@@ -35,7 +35,7 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 @pytest.mark.parametrize(
     ("text", "word", "about"),
     [
-        ("%%distrain --wo", "--workers", "the worker pool"),
+        ("%%distrain --wo", "--workers", "pool of workers"),
         ("%%distrain --launcher to", "torchrun", ""),
         ("%%distrain --on ver", "vertex", "Vertex AI"),
         ("%%distrain --on=sage", "sagemaker", "SageMaker"),
