@@ -258,7 +258,10 @@ def test_a_study_is_caught_up_with_after_server_and_process_were_killed(
         BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=20, parallel=2, name="bowl",
         search="random,seed=1",
     )  # fmt: skip
-    ended = lambda: [trial for trial in found.all_trials() if trial.state.final]  # noqa: E731
+
+    def ended() -> list[object]:
+        return [trial for trial in found.all_trials() if trial.state.final]
+
     assert eventually(lambda: len(ended()) >= 3, 240)
     kill_the_process()
     assert eventually(lambda: len(ended()) >= 6, 240)

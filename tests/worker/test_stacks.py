@@ -114,10 +114,10 @@ def test_a_rank_that_c_code_holds_writes_its_stack(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         try:
-            waits.request_stack(process.pid, held, "sleep")  # which it would cut short
+            assert not waits.request_stack(process.pid, held, "sleep")  # which it would cut short
             time.sleep(0.2)
             assert not held.stat().st_size
-            waits.request_stack(process.pid, held, "")
+            assert waits.request_stack(process.pid, held, "")
             assert eventually(lambda: "line 8 in <module>" in held.read_text())
             assert process.poll() is None
         finally:
@@ -129,7 +129,7 @@ def test_a_program_that_expects_no_signal_gets_none(tmp_path: Path) -> None:
     held = tmp_path / "held-0.txt"
     with held.open("w") as file, subprocess.Popen(["sleep", "60"], stdout=file) as process:
         try:
-            waits.request_stack(process.pid, held, "")
+            assert not waits.request_stack(process.pid, held, "")
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.5)
         finally:

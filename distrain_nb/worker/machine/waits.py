@@ -128,12 +128,17 @@ def _waits_in(pid: int) -> Tuple[str, str]:
     return call, target
 
 
-def request_stack(pid: int, file: Path, call: str) -> None:
-    """Have the main thread of a rank write its stack into a file that the rank has open, unless the
-    signal would end the process or cut short the call that it waits in."""
-    if call not in _CUT_SHORT and _catches(pid, STACK_SIGNAL) and _has_open(pid, file):
+def request_stack(pid: int, file: Path, call: str) -> bool:
+    """Have the main thread of a rank write its stack into a file that the rank has open. Return
+    false where the signal would end the process, or cut short the call that it waits in."""
+    if call in _CUT_SHORT or not (_catches(pid, STACK_SIGNAL) and _has_open(pid, file)):
+        return False
+    try:
         os.truncate(str(file), 0)
         os.kill(pid, STACK_SIGNAL)
+    except OSError:  # it has just ended
+        return False
+    return True
 
 
 def _catches(pid: int, number: int) -> bool:

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine import waits
@@ -35,6 +35,7 @@ class _View(NamedTuple):
     before: Mapping[int, Dict[str, Any]]
     after: Mapping[int, Dict[str, Any]]
     busy: Mapping[int, float]
+    held: AbstractSet[int]  # which have been asked for the stack of their main thread
 
 
 def observe_ranks(
@@ -56,13 +57,11 @@ def observe_ranks(
             busy[member.number] = max(busy.get(member.number, 0.0), usage)
         time.sleep(BETWEEN_LOOKS_S)
     before = answers(folder, list(living), first, begun + ANSWER_WITHIN_S)
-    for index, pid in living.items():
-        seen = [look[pid] for look in looks if pid in look]
-        if index not in before and waits.is_locked_out(seen):
-            waits.request_stack(pid, folder / HELD_FILE.format(index), seen[-1].call)
+    silent = {index: pid for index, pid in living.items() if index not in before}
+    held = {index for index, pid in silent.items() if _requests_stack(folder, index, pid, looks)}
     second = ask(folder, SAMPLES)
     after = answers(folder, list(living), second, time.monotonic() + ANSWER_WITHIN_S)
-    view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy)
+    view = _View(looks, (LOOKS - 1) * BETWEEN_LOOKS_S, before, after, busy, held)
     moved = any(_completed(before[i]) != _completed(after[i]) for i in before if i in after)
     return [_seen_rank(folder, member, view) for member in members], moved
 
@@ -75,11 +74,21 @@ def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
     answer = view.after.get(index)
     if answer is not None and index in view.before:
         answer = {**answer, "samples": view.before[index]["samples"] + answer["samples"]}
-    held = _text(folder / HELD_FILE.format(index)) if answer is None else ""
+    is_held = answer is None and index in view.held  # else the file may be of an earlier look
+    held = _text(folder / HELD_FILE.format(index)) if is_held else ""
     target = looks[-1].target if looks else ""
     peer = waits.peer(pid, target) if target.startswith("socket:") else ""
     gpu = view.busy.get(index, 0.0)
     return SeenRank(member.label, looks, view.seconds, answer, held, word, peer=peer, gpu=gpu)
+
+
+def _requests_stack(
+    folder: Path, index: int, pid: int, looks: Sequence[Mapping[int, waits.Look]]
+) -> bool:
+    """Ask a rank that is locked out for the stack of its main thread; false if it can't be."""
+    seen = [look[pid] for look in looks if pid in look]
+    file = folder / HELD_FILE.format(index)
+    return waits.is_locked_out(seen) and waits.request_stack(pid, file, seen[-1].call)
 
 
 def _own_threads(folder: Path, living: Mapping[int, int]) -> Dict[int, int]:
