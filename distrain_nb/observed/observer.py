@@ -41,6 +41,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
+from distrain_nb.observed.generators import Begun
 from distrain_nb.observed.objects import (
     as_now,
     held,
@@ -113,6 +114,7 @@ class Observer:
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
+        self.begun = Begun()
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
         """Return the names that a cell's statements read when these knew the world, by the lines
@@ -142,11 +144,13 @@ class Observer:
             self.changes.follow(self.filled())
         for records in (self._sites, self._readers, self.variables.of, self.failed):
             records.pop(label, None)
+        self.begun.begin(label)
 
     def end(self) -> None:
         """Note that the cell has run."""
-        self._running = ""
+        label, self._running = self._running, ""
         self.settle()
+        self.begun.end(label, kept=label in self._sites or label in self._readers)
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""

@@ -31,6 +31,9 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
+from distrain_nb.program.proof.forked import Untried
+from distrain_nb.program.proof.made import proven
+from distrain_nb.program.proof.replay import replay
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
@@ -88,8 +91,23 @@ def capture(
     code = _read(cell, first_line, late_annotations=past.late_annotations)
     if any(finding.code == SYNTAX_ERROR for finding in code.findings):
         return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
+    try:
+        again = replay(past, notebook.observer) if notebook.observer else None
+    except Untried:
+        again = None
+
+    def attempt(whole: bool) -> tuple[Program, Gathering]:
+        gathering = _gathered(cell, code, notebook, past, limit, results, again, whole)
+        return _assembled(
+            cell, code, gathering, first_line, include, require, limit, for_image
+        ), gathering
+
+    return proven(attempt, again)
+
+
+def _gathered(cell, code, notebook, past, limit, results, again, whole) -> Gathering:
     own = own_names(code.tree, code.names, past, notebook.namespace)
-    gathering = Gathering(notebook, past, limit, own)
+    gathering = Gathering(notebook, past, limit, own, again, whole)
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
@@ -104,6 +122,11 @@ def capture(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
+    return gathering
+
+
+def _assembled(cell, code, gathering, first_line, include, require, limit, for_image) -> Program:
+    notebook, past = gathering.notebook, gathering.history
     items = arrange(gathering.found, past, gathering.repeated)
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
@@ -232,6 +255,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.repeat(item.statement.text.splitlines()[0], item)
+    gathering.repeat_for_modules()
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)

@@ -6,7 +6,7 @@ import builtins
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
@@ -30,6 +30,7 @@ from distrain_nb.program.gathering.resolve import (
     as_data,
     by_statement,
     is_builtin,
+    is_code,
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.gathering.unrepeated import identities, unrepeated
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.names import Names
+    from distrain_nb.program.proof.replay import Replay
     from distrain_nb.program.python.reads import ByText, Use
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
@@ -65,6 +67,8 @@ class Gathering:
     history: ExecutionHistory
     limit: int
     own: frozenset[str] = frozenset()  # what the cell sets before functions read it
+    replay: Replay | None = None  # of the cells that asked for the rank
+    whole: bool = False  # these cells run again, not only statements
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
@@ -81,7 +85,7 @@ class Gathering:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
         observer = self.notebook.observer or Observer(names, lambda *_: None)
         self._shared = shared_names(names, observer.holds())
-        seen = SeenReads(observer, watched)
+        seen = SeenReads(observer, watched, self.replay)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
@@ -137,6 +141,13 @@ class Gathering:
         self.repeated.append(Needed(name, None, how, (executed.statement.where,)))
         self._statement(name, executed)
 
+    def repeat_for_modules(self) -> None:
+        """Have every rank run the statements that put something into a package's module which
+        another rank has otherwise: `builtins.print = quiet if rank else print`."""
+        for path, (_, executed) in self.replay.knows.items() if self.replay else ():
+            if not path.isidentifier():
+                self.repeat(path, executed)
+
     def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Take state of the process by its names, and return what stays in the notebook."""
         return {n: s for n, s in states if not (can_be_set(n) and self._state_travels(n, s))}
@@ -169,7 +180,8 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += doubts.rebound(self.found, self.repeated, self.world)
+        if not self.whole:
+            self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
         set_inside = doubts.set_by_functions(self.found, self.history)
@@ -201,6 +213,8 @@ class Gathering:
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
+        elif self._by_replay(pending, value):
+            return
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
@@ -213,6 +227,28 @@ class Gathering:
                 self._missing.append(pending)
         elif not is_builtin(name, value):
             self._choose(pending, value)
+
+    def _by_replay(self, pending: PendingName, value: Any) -> bool:
+        """Take what another rank has otherwise, though its value tells nothing of the rank: a
+        function of a package, or none."""
+        name, replay = pending.name, self.replay
+        if replay is None:
+            return False
+        if self.whole and name in replay.made():
+            chain = tuple(replay.executed)
+        elif name in replay.knows and not self.definitions.owns(value):
+            making = self.world.makings.of(name)
+            chain = making.chain if making else tuple(replay.makers(name))
+            is_code_of_package = is_code(value) or isinstance(value, ModuleType)
+            if not chain or (name in self.notebook.namespace and not is_code_of_package):
+                return False
+        else:
+            return False
+        part, executed = replay.knows.get(name, (name, chain[0]))
+        why = f"depends on the world ({executed.statement.where}), and is made again in every rank"
+        how = SourceCode(chain, why, world=True)
+        self._take(Needed(name, value, how, (pending.where,)), pending)
+        return True
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
@@ -234,7 +270,8 @@ class Gathering:
         if isinstance(needed.how, SourceCode):
             self._source(pending, needed.how)
             limits = self.definitions, self.limit
-            weights = weights_of(needed, pending.where, *limits)
+            own_weights = self.replay is not None and self.replay.gives_weights(needed.name)
+            weights = () if own_weights else weights_of(needed, pending.where, *limits)
             caches = caches_of(needed, pending.where, self.world, self.definitions)
             state = state_of(needed, pending.where, self.world, *limits)
             for weight in (*weights, *state, *caches):

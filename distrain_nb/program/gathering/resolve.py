@@ -110,7 +110,7 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
     defined = _by_definition(name, value, history)
     if defined:
         return defined
-    if _is_code(value):
+    if is_code(value):
         return _code(name, value, history, definitions)
     # Type variables and aliases are found by name when they are pickled.
     typing = type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
@@ -198,7 +198,7 @@ def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCo
         if executed.statement.is_definition and not (position and decorated):
             if made_by(executed.statement, name, value):
                 return SourceCode(_chain(name, executed, history))
-        elif not _is_code(value):
+        elif not is_code(value):
             break
     return None
 
@@ -214,7 +214,7 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
     return made or (NoSource() if definitions.owns(value) else Value())
 
 
-def _is_code(value: Any) -> bool:
+def is_code(value: Any) -> bool:
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return True
     return isinstance(dict_of(value).get("__wrapped__"), FunctionType)  # lru_cache(f)

@@ -170,6 +170,8 @@ class Makings:
         by_place = {executed.at: executed for executed in every}
         chain = [by_place[at] for at in sorted(by_place)]
         work = next((p for p in chain if self.works(p.statement)), None)
+        if work and self.seen.gives(work.statement, name):
+            work = None  # it gives the same when it runs again
         return Making(
             tuple(chain),
             work,
@@ -185,6 +187,12 @@ class Makings:
 
         One that trains changes much, and what it asks is most often whether to print.
         """
+        if self.seen.replay and self.seen.replay.is_proven(name):
+            return [
+                p
+                for p in self.seen.replay.makers(name)
+                if (since is None or p.at > since.at) and not p.statement.is_import
+            ]
         if name not in self.seen.observer.filled():
             return []
         later = (p for p in self.module.history.executed if since is None or p.at > since.at)

@@ -213,6 +213,10 @@ class World:
     def _readings(self, module: OwnModule, name: str) -> Iterator[Reading]:
         value, chain = module.namespace.get(name), self._chain(module, name)
         makings = self._makings_of(module)
+        knows = self.seen.knows(name) if module is self._notebook else None
+        if knows:
+            yield Reading("world", f"`{knows[0]}`", knows[1].statement.where)
+            return
         if is_bound(value):
             where = chain[0].statement.where if chain else ""
             yield Reading("world", type(value).__name__, where)

@@ -167,11 +167,14 @@ def main_file(folder: Path) -> Path:
     return folder / read_entry_point(folder).file
 
 
-def run(folder: Path) -> Dict[str, Any]:
-    """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
+def run(folder: Path, before_cell: bool = False) -> Dict[str, Any]:
+    """Run a program folder as `__main__`, or what comes before its cell, and give its names. Raises
+    whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
     main = _fresh_main(folder, entry)
+    if before_cell:  # which is tried in the notebook's environment
+        os.environ.pop(FOLDER_VARIABLE)
     pieces, flags = read_pieces(folder)
     interactive.begin()
     frameworks.change_process_groups()
@@ -181,6 +184,8 @@ def run(folder: Path) -> Dict[str, Any]:
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
+        if piece.is_cell and before_cell:
+            return vars(main)
         if piece.is_cell:
             os.environ.update(reporting)
         shows = piece.is_cell and not entry.is_script

@@ -1,0 +1,116 @@
+"""What a program makes before its cell, compared in a fork with what the notebook has."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace as with_values
+from tempfile import TemporaryDirectory
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb import observed
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.gathering.resolve import SourceCode
+from distrain_nb.program.proof.forked import Untried, in_fork
+from distrain_nb.program.proof.replay import ALONE, SECONDS
+from distrain_nb.program.proof.texts import difference, texts_of, without_weights
+from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.rank.program import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.program.gathering.gather import Gathering
+    from distrain_nb.program.gathering.resolve import Needed
+    from distrain_nb.program.program import Program
+    from distrain_nb.program.proof.replay import Replay, Texts
+
+Attempt = tuple["Program", "Gathering"]
+
+
+class Difference(NamedTuple):
+    """A part of a name's object: what the notebook has, and what the program makes."""
+
+    name: str
+    path: str
+    notebook: str
+    program: str
+    is_rank: bool  # it is of rank 1 of 2
+
+
+def proven(attempt: Callable[[bool], Attempt], replay: Replay | None) -> Program:
+    """Return a program that makes what the notebook has: of statements, or where these don't, of
+    whole cells; else with findings that say what differs."""
+    program, gathering = attempt(False)
+    if replay is None:
+        return program
+    try:
+        differences = _differences(program, gathering, replay)
+        if not differences and not _errors(program):
+            return program
+        of_cells, whole = attempt(True)
+        if not _errors(of_cells) and not _differences(of_cells, whole, replay):
+            return of_cells
+    except Untried:
+        return program
+    findings = [_finding(gathering.found[d.name], d) for d in differences]
+    return with_values(program, findings=(*findings, *program.findings))
+
+
+def _errors(program: Program) -> bool:
+    return any(finding.severity is Severity.ERROR for finding in program.findings)
+
+
+def _differences(program: Program, gathering: Gathering, replay: Replay) -> list[Difference]:
+    if _errors(program):
+        return []
+    names = [n.name for n in gathering.found.values() if _is_made(n) or n.name in replay.made()]
+    if not names:
+        return []
+    namespace = gathering.world.seen.observer.namespace
+    kernel = {name: texts_of(name, namespace[name]) for name in names if name in namespace}
+    with TemporaryDirectory(prefix="distrain-") as folder:
+        program.write(Path(folder))
+        alone = _made(folder, names, ALONE)
+        other = _made(folder, names, replay.environment)
+    found = []
+    for name in names:
+        if path := difference(kernel.get(name, {}), alone[name]):
+            notebook = kernel.get(name, {}).get(path, "")
+            found.append(Difference(name, path, notebook, alone[name].get(path, ""), False))
+        elif replay.is_proven(name) and name in replay.other.after:
+            texts = replay.other.after[name], other[name]
+            if not replay.gives_weights(name):  # every rank has the notebook's
+                texts = without_weights(texts[0]), without_weights(texts[1])
+            if path := difference(*texts):
+                differing = texts[0].get(path, ""), texts[1].get(path, "")
+                found.append(Difference(name, path, *differing, True))
+    return found
+
+
+def _is_made(needed: Needed) -> bool:
+    return isinstance(needed.how, SourceCode) and needed.how.world and not needed.root
+
+
+def _made(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
+    def work() -> Any:
+        observed.stop()
+        os.environ.update(environment)
+        made = run(Path(folder), before_cell=True)
+        return {name: texts_of(name, made[name]) if name in made else {} for name in names}
+
+    return in_fork(work, SECONDS)  # type: ignore[no-any-return]
+
+
+def _finding(needed: Needed, difference: Difference) -> Finding:
+    assert isinstance(needed.how, SourceCode) or difference.is_rank
+    chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
+    where = chain[0].statement.where if chain else needed.where[0]
+    texts = [shown(t) or "nothing" for t in (difference.notebook, difference.program)]
+    of = "rank 1 of 2" if difference.is_rank else "the notebook"
+    message = (
+        f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} if the statements run again"
+        f" that made `{difference.name}` ({where}): move {where}, and what has changed"
+        f" `{difference.name}` since, into the cell"
+    )
+    return Finding("capture.process-bound", Severity.ERROR, needed.where[0], message)

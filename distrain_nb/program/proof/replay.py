@@ -1,0 +1,266 @@
+"""The cells that asked for the rank, run again in a fork: as the kernel, and as rank 1 of 2."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb import observed
+from distrain_nb.findings import Severity
+from distrain_nb.observed import generators
+from distrain_nb.observed.frames import run_by
+from distrain_nb.program.proof.forked import Untried, in_fork
+from distrain_nb.program.proof.texts import difference, is_of_weights, texts_of, without_weights
+from distrain_nb.worker.fingerprint import digest
+from distrain_nb.worker.rank.caches import CACHED
+from distrain_nb.worker.rank.program import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import CodeType
+
+    from distrain_nb.observed import Observer
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+
+SECONDS = 5.0  # that a fork may take, and cells may have taken
+_ROUNDS = 3  # each finds cells that read what the one before has found
+_OF_IPYTHON = re.compile(r"_\w*|In|Out|get_ipython|exit|quit|open|__\w+__")
+_SIZES = re.compile(r".*(SIZE|NTASKS|NPROC|NNODES|NODES|NUM_PROCESSES|RANKS).*")
+_NUMBERS = re.compile(r".*(RANK|PROCID|LOCALID|NODEID|PROCESS_ID).*")
+ALONE: dict[str, str] = {}  # the environment of the kernel
+OTHER_RANK = {
+    **dict.fromkeys(("RANK", "LOCAL_RANK"), "1"),
+    **dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), "2"),
+    **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "GROUP_RANK": "0"},
+}
+
+Place = tuple[int, int]  # of a statement: cell, statement
+Texts = dict[str, dict[str, str]]
+
+
+class Ran(NamedTuple):
+    """What cells gave that ran again: `before` are the texts of the kernel's names, `after` those
+    that the cells left, `changed` the statements that changed a name, `steps` the names' digests
+    after each statement, without weights and with them."""
+
+    before: Texts
+    after: Texts
+    steps: list[tuple[Place, dict[str, tuple[str, str]]]]
+
+
+@dataclass
+class Replay:
+    """What came of cells that ran again, alone and as rank 1 of 2."""
+
+    executed: list[Executed]  # all statements of the cells
+    alone: Ran
+    other: Ran
+    environment: Mapping[str, str]
+    knows: dict[str, tuple[str, Executed]] = field(init=False)
+    _own_weights: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.knows = dict(self._knowing())
+
+    def is_proven(self, name: str) -> bool:
+        """Return whether the cells give a name all that it has in the kernel, but for
+        weights."""
+        before, after = (run.get(name, {}) for run in (self.alone.before, self.alone.after))
+        return without_weights(before) == without_weights(after)
+
+    def gives_weights(self, name: str) -> bool:
+        """Return whether another rank has other weights in a model, which must not travel then."""
+        return name in self._own_weights
+
+    def makers(self, name: str) -> list[Executed]:
+        """Return the statements that changed what a name stands for."""
+        places: set[Place] = set()
+        for ran in (self.alone, self.other) if self.is_proven(name) else ():
+            text, which = "", int(self.gives_weights(name))
+            for place, digests in ran.steps:
+                if name in digests and digests[name][which] != text:
+                    text = digests[name][which]
+                    places.add(place)
+        return [executed for executed in self.executed if executed.at in places]
+
+    def made(self) -> set[str]:
+        """Return the names that the cells bound or changed."""
+        return {n for n in self.alone.after if self.makers(n)} | self.knows.keys()
+
+    def _knowing(self) -> Iterator[tuple[str, tuple[str, Executed]]]:
+        """Yield the names that rank 1 of 2 would have otherwise, with the first part that differs
+        and the statement that gave it."""
+        by_place = {executed.at: executed for executed in self.executed}
+        before, alone, other = self.alone.before, self.alone.after, self.other.after
+        for name in {**alone, **other}:
+            texts = [run.get(name, {}) for run in (before, alone, other)]
+            kept = {p for p in {**texts[0], **texts[1]} if texts[0].get(p) == texts[1].get(p)}
+            new = texts[2].keys() - texts[0].keys() - texts[1].keys()
+            sure = [{p: t for p, t in run.items() if p in kept | new} for run in texts[1:]]
+            path = difference(*sure)
+            if not path:
+                continue
+            steps = zip(self.alone.steps, self.other.steps)
+            places = (a[0] for a, o in steps if a[1].get(name) != o[1].get(name))
+            place = next(places, None)
+            if any(sure[0].get(p) != sure[1].get(p) for p in {**sure[0], **sure[1]} if is_of_weights(p)):
+                self._own_weights.add(name)
+            if place is not None:
+                yield name, (path, by_place[place])
+
+
+def replay(history: ExecutionHistory, observer: Observer) -> Replay | None:
+    """Run the cells again that asked for the rank, and those that used what they made; None where
+    no cell asked. Raises Untried where they can't be."""
+    cells = _Cells(history, observer)
+    asked = {label for label in cells.labels if cells.asked(label)}
+    if not asked:
+        return None
+    for _ in range(_ROUNDS):
+        executed = cells.statements(asked)
+        took = sum(observer.begun.took.get(label, 0.0) for label in asked)
+        if took > SECONDS:
+            raise Untried(f"they took {took:.0f} s")
+        environment = _environment(observer, asked)
+        alone = cells.run_again(executed, ALONE)
+        found = Replay(executed, alone, cells.run_again(executed, environment), environment)
+        more = cells.using(found.knows, asked)
+        if not more:
+            return found
+        asked |= more
+    return found
+
+
+def _environment(observer: Observer, labels: Iterable[str]) -> dict[str, str]:
+    """Return the variables of rank 1 of 2: the usual ones, and those that the cells asked for."""
+    reads = {read.what for label in labels for s in observer.sites(label) for read in s.reads}
+    asked = (re.fullmatch(r"os\.environ\['(\w+)'\]", what) for what in reads)
+    names = [match[1] for match in asked if match]
+    sizes = dict.fromkeys(filter(_SIZES.fullmatch, names), "2")
+    return {**dict.fromkeys(filter(_NUMBERS.fullmatch, names), "1"), **sizes, **OTHER_RANK}
+
+
+class _Cells:
+    def __init__(self, history: ExecutionHistory, observer: Observer) -> None:
+        self.history, self.observer, self.namespace = history, observer, observer.namespace
+        self.by_label: dict[str, list[Executed]] = {}
+        for executed in history.executed:
+            self.by_label.setdefault(executed.statement.label, []).append(executed)
+        self.labels = [*self.by_label]
+        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for name in history.futures:
+            self.flags |= getattr(__import__("__future__"), name).compiler_flag
+
+        askers = observer.askers
+        self.answers = {n for n, v in [*self.namespace.items()] if _keeps_answers(v, askers)}
+
+    def asked(self, label: str) -> bool:
+        """Return whether a cell asked for the rank, or read what knows it."""
+        sites = self.observer.sites(label)
+        if any(site.reads for site in sites) or self.observer.readers(label):
+            return True
+        return bool(self.answers) and any(self.answers & self._reads(e) for e in self.by_label[label])
+
+    def using(self, names: Iterable[str], but: set[str]) -> set[str]:
+        """Return the cells that read names after these were made."""
+        wanted = set(names)
+        return {
+            label
+            for label in self.labels
+            if label not in but and any(wanted & self._reads(e) for e in self.by_label[label])
+        } - self._before(but)
+
+    def _before(self, labels: set[str]) -> set[str]:
+        first = min(self.labels.index(label) for label in labels)
+        return {*self.labels[:first]}
+
+    def statements(self, labels: set[str]) -> list[Executed]:
+        """Return the statements of cells in order, with the cells that bound what they read and
+        that has been bound since."""
+        waiting = [*labels]
+        while waiting:
+            for executed in self.by_label[waiting.pop()]:
+                for name in self._reads(executed):
+                    every = self.history.of(name)
+                    earlier = next((e for e in every if e.at < executed.at), None)
+                    if earlier is None or earlier is every[0] or earlier.statement.is_import:
+                        continue
+                    label = earlier.statement.label
+                    if label not in labels:
+                        labels.add(label)
+                        waiting.append(label)
+        return [e for label in self.labels if label in labels for e in self.by_label[label]]
+
+    def _reads(self, executed: Executed) -> set[str]:
+        return {name for _, names in run_by(self._code(executed), self.namespace) for name in names}
+
+    def _code(self, executed: Executed) -> CodeType:
+        statement = executed.statement
+        module = ast.Module([statement.node], [])
+        return compile(module, statement.label, "exec", self.flags, dont_inherit=True)
+
+    def run_again(self, executed: list[Executed], environment: Mapping[str, str]) -> Ran:
+        for item in executed:
+            if any(note.severity is Severity.ERROR for note in item.statement.notes):
+                raise Untried(f"{item.statement.where} is IPython's own syntax")
+        return in_fork(lambda: self._run(executed, environment), SECONDS)  # type: ignore[no-any-return]
+
+    def _run(self, every: list[Executed], environment: Mapping[str, str]) -> Ran:
+        """In the fork: run statements in the kernel's own names, so that its functions see them."""
+        names: dict[str, Any] = self.namespace  # type: ignore[assignment]
+        labels = {executed.statement.label for executed in every}
+        binds = {name for executed in every for name in executed.statement.binds}
+        watched = binds.union(*map(self._reads, every))
+        watched = {n for n in watched if not _OF_IPYTHON.fullmatch(n)}
+        watched |= {n for n in self.observer.filled() if n in names}
+        observed.stop()
+        before = _texts(names, watched)
+        for name in binds:  # that no other cell bound before
+            first = self.history.bindings.get(name, every)[0]
+            if first.statement.label in labels:
+                names.pop(name, None)
+        for value in names.values():
+            _forget_answers(value, self.observer.askers)
+        os.environ.update(environment)
+        steps, label = [], ""
+        for executed in every:
+            if executed.statement.label != label:
+                label = executed.statement.label
+                generators.restore(self.observer.begun.states.get(label, {}))
+            try:
+                execute(self._code(executed), names)
+            except Exception:
+                if not executed.failed:
+                    raise
+            texts = _texts(names, watched)
+            digests = {n: (digest(repr(without_weights(t))), digest(repr(t))) for n, t in texts.items()}
+            steps.append((executed.at, digests))
+        return Ran(before, _texts(names, watched), steps)
+
+
+def _texts(names: Mapping[str, Any], watched: Iterable[str]) -> Texts:
+    """Return texts of names; of modules those of what the notebook has put into them."""
+    found = {name: names[name] for name in watched if name in names}
+    for name, module in [*found.items()]:
+        if isinstance(module, ModuleType):
+            items = [*vars(module).items()]
+            found.update((f"{name}.{key}", value) for key, value in items if _is_own(value))
+    return {name: texts_of(name, value) for name, value in found.items()}
+
+
+def _is_own(value: Any) -> bool:
+    return isinstance(value, (type, FunctionType)) and value.__module__ == "__main__"
+
+
+def _forget_answers(value: Any, askers: set[CodeType]) -> None:
+    """Empty the cache of a function that asked for the rank."""
+    if _keeps_answers(value, askers):
+        value.cache_clear()
+
+
+def _keeps_answers(value: Any, askers: set[CodeType]) -> bool:
+    return isinstance(value, CACHED) and getattr(value.__wrapped__, "__code__", None) in askers
