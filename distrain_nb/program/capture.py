@@ -31,9 +31,8 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
-from distrain_nb.program.proof.forked import Untried
 from distrain_nb.program.proof.made import proven
-from distrain_nb.program.proof.replay import replay
+from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
+    from distrain_nb.program.notebook.history import ExecutionHistory
 
 LIMIT = 64 * 2**20
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -91,23 +91,35 @@ def capture(
     code = _read(cell, first_line, late_annotations=past.late_annotations)
     if any(finding.code == SYNTAX_ERROR for finding in code.findings):
         return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
-    try:
-        again = replay(past, notebook.observer) if notebook.observer else None
-    except Untried:
-        again = None
+    asked = _Asked(cell, first_line, notebook, past, code, limit)
+    again = replayed(past, notebook.observer)
 
     def attempt(whole: bool) -> tuple[Program, Gathering]:
-        gathering = _gathered(cell, code, notebook, past, limit, results, again, whole)
-        return _assembled(
-            cell, code, gathering, first_line, include, require, limit, for_image
-        ), gathering
+        gathering = _gathered(asked, results, again if isinstance(again, Replay) else None, whole)
+        return _assembled(asked, gathering, include, require, for_image=for_image), gathering
 
     return proven(attempt, again)
 
 
-def _gathered(cell, code, notebook, past, limit, results, again, whole) -> Gathering:
+@dataclass(frozen=True)
+class _Asked:
+    """What is captured: a cell, from a line on, with its notebook and the bytes it may take."""
+
+    cell: Cell
+    first_line: int
+    notebook: Notebook
+    past: ExecutionHistory
+    code: _Code
+    limit: int
+
+
+def _gathered(
+    asked: _Asked, results: Sequence[str], again: Replay | None, whole: bool
+) -> Gathering:
+    """Find all that a cell needs; with `whole`, cells that asked for the rank run again whole."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
     own = own_names(code.tree, code.names, past, notebook.namespace)
-    gathering = Gathering(notebook, past, limit, own, again, whole)
+    gathering = Gathering(notebook, past, asked.limit, own, again, whole)
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
@@ -125,16 +137,24 @@ def _gathered(cell, code, notebook, past, limit, results, again, whole) -> Gathe
     return gathering
 
 
-def _assembled(cell, code, gathering, first_line, include, require, limit, for_image) -> Program:
-    notebook, past = gathering.notebook, gathering.history
-    items = arrange(gathering.found, past, gathering.repeated)
+def _assembled(
+    asked: _Asked,
+    gathering: Gathering,
+    include: Sequence[str],
+    require: Sequence[str],
+    *,
+    for_image: bool,
+) -> Program:
+    """Write the program of all that was found."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
+    items = arrange(gathering.found, past, gathering.repeated, gathering.cells)
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
-    data, value_findings = data_of(gathering, items, limit)
+    data, value_findings = data_of(gathering, items, asked.limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     flags = compile(code.tree, "", "exec", _AWAITS, dont_inherit=True).co_flags
-    body = Body(cell.label, code.text, first_line, bool(flags & inspect.CO_COROUTINE))
+    body = Body(cell.label, code.text, asked.first_line, bool(flags & inspect.CO_COROUTINE))
     main, segments = assemble(futures, _import_lines(gathering.found), items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
@@ -282,7 +302,7 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, gathering.repeated)
+    items = arrange(found, gathering.history, gathering.repeated, gathering.cells)
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}

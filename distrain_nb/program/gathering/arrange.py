@@ -40,10 +40,12 @@ def arrange(
     needs: Mapping[str, Needed],
     history: ExecutionHistory,
     repeated: Iterable[Needed] = (),
+    cells: Iterable[Executed] = (),
 ) -> list[PreludeItem]:
     """Sort what was found: as in the notebook, and each item behind what it needs.
 
-    `repeated` is what statements set that give no name.
+    `repeated` is what statements set that give no name; `cells` are the statements of cells that
+    run again whole, and read what they bind themselves.
     """
     settings = (item for needed in repeated for item in _items(needed))
     items = {key: replace(item, name="") for key, item in settings}
@@ -52,6 +54,9 @@ def arrange(
         for key, item in _items(needed):
             items.setdefault(key, item)
             given.setdefault(needed.name, []).append(key)
+    for executed in cells:
+        for name in executed.statement.binds if executed.at in items else ():
+            given.setdefault(name, []).append(executed.at)
     inside = {n.name: n.root for n in needs.values() if n.root}
     made = {name: [*given[root]] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.python.names import Names
     from distrain_nb.program.proof.replay import Replay
+    from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
@@ -80,6 +80,7 @@ class Gathering:
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
+    measured: set[str] = field(default_factory=set)  # results, which are the notebook's
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
@@ -89,6 +90,11 @@ class Gathering:
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
+
+    @property
+    def cells(self) -> tuple[Executed, ...]:
+        """The statements of the cells that run again whole."""
+        return tuple(self.replay.executed) if self.replay and self.whole else ()
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -235,7 +241,7 @@ class Gathering:
         if replay is None:
             return False
         if self.whole and name in replay.made():
-            chain = tuple(replay.executed)
+            chain = self.cells
         elif name in replay.knows and not self.definitions.owns(value):
             making = self.world.makings.of(name)
             chain = making.chain if making else tuple(replay.makers(name))
@@ -292,6 +298,8 @@ class Gathering:
             self._not_captured(pending, f"{type(value).__name__}, made for the notebook's process")
             return True
         self.findings.append(made.finding)
+        if not made.refused:
+            self.measured.add(pending.name)
         if made.refused:
             self._settled.add(pending.name)
         return made.refused

@@ -170,12 +170,14 @@ class Makings:
         by_place = {executed.at: executed for executed in every}
         chain = [by_place[at] for at in sorted(by_place)]
         work = next((p for p in chain if self.works(p.statement)), None)
-        if work and self.seen.gives(work.statement, name):
+        result = work
+        value = self.module.namespace.get(name)
+        if work and self.seen.gives(work.statement, name) and not is_model(value):
             work = None  # it gives the same when it runs again
         return Making(
             tuple(chain),
             work,
-            work or next((p for p in chain if _evaluates(p.statement.node)), None),
+            result or next((p for p in chain if _evaluates(p.statement.node)), None),
         )
 
     def _reads(self, statement: Statement, name: str) -> bool:
@@ -187,11 +189,13 @@ class Makings:
 
         One that trains changes much, and what it asks is most often whether to print.
         """
+        is_trained = is_model(self.module.namespace.get(name))
         if self.seen.replay and self.seen.replay.is_proven(name):
             return [
                 p
                 for p in self.seen.replay.makers(name)
-                if (since is None or p.at > since.at) and not p.statement.is_import
+                if (since is None or p.at > since.at)
+                and not (p.statement.is_import or (is_trained and self.works(p.statement)))
             ]
         if name not in self.seen.observer.filled():
             return []

@@ -27,7 +27,7 @@ _REACHES_OUT = {
     *("os.spawn", "os.fork", "os.forkpty", "subprocess.Popen", "shutil.rmtree", "shutil.move"),
     *("socket.connect", "socket.bind", "socket.sendto", "builtins.input", "ftplib.connect"),
     *("signal.pthread_kill", "webbrowser.open", "smtplib.connect", "tempfile.mkstemp"),
-    *("tempfile.mkdtemp", "mmap.__new__"),
+    *("tempfile.mkdtemp",),
 }
 # Their threads are gone in a fork, and who waits for one waits forever.
 _NO_FORKS = ("tensorflow.python", "jax._src.xla_bridge")
@@ -77,7 +77,7 @@ def in_fork(work: Callable[[], Any], seconds: float) -> Any:
 
 def _read(pipe: int, deadline: float) -> bytes | None:
     """Return all that comes through a pipe; None if it hasn't come to its end by then."""
-    parts = []
+    parts: list[bytes] = []
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
         part = os.read(pipe, 1 << 16)
         if not part:
@@ -105,14 +105,14 @@ def _be_child(work: Callable[[], Any], pipe: int) -> None:
 
 def _keep_quiet() -> None:
     """Send what the work prints nowhere; have it run in this one thread."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    for stopping in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stopping, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, 0)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     # ipykernel's streams would send it to the page.
-    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     sys.dont_write_bytecode = True
     asyncio._set_running_loop(None)  # the kernel's, which doesn't run here
     torch = sys.modules.get("torch")

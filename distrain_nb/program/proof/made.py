@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace as with_values
-from tempfile import TemporaryDirectory
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb import observed
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.proof.replay import Replay, Texts
 
 Attempt = tuple["Program", "Gathering"]
+_MOST_NAMED = 3
 
 
 class Difference(NamedTuple):
@@ -38,23 +40,37 @@ class Difference(NamedTuple):
     is_rank: bool  # it is of rank 1 of 2
 
 
-def proven(attempt: Callable[[bool], Attempt], replay: Replay | None) -> Program:
+def proven(attempt: Callable[[bool], Attempt], replay: Replay | Untried | None) -> Program:
     """Return a program that makes what the notebook has: of statements, or where these don't, of
-    whole cells; else with findings that say what differs."""
+    whole cells; else with findings that say what differs, or why nobody can tell."""
     program, gathering = attempt(False)
     if replay is None:
         return program
+    if isinstance(replay, Untried):
+        return _untried(program, gathering, replay)
     try:
         differences = _differences(program, gathering, replay)
         if not differences and not _errors(program):
             return program
+    except Untried as why:
+        return _untried(program, gathering, why)
+    with suppress(Untried):
         of_cells, whole = attempt(True)
         if not _errors(of_cells) and not _differences(of_cells, whole, replay):
             return of_cells
-    except Untried:
-        return program
     findings = [_finding(gathering.found[d.name], d) for d in differences]
     return with_values(program, findings=(*findings, *program.findings))
+
+
+def _untried(program: Program, gathering: Gathering, why: Untried) -> Program:
+    """Say that what the program makes again is compared with nothing."""
+    made = [needed for needed in gathering.found.values() if _is_made(needed)]
+    if not made:
+        return program
+    names = ", ".join(f"`{needed.name}`" for needed in made[:_MOST_NAMED])
+    message = f"nobody compared what ranks make again ({names}) with the notebook: {why}"
+    finding = Finding("capture.unproven", Severity.INFO, made[0].where[0], message)
+    return with_values(program, findings=(*program.findings, finding))
 
 
 def _errors(program: Program) -> bool:
@@ -64,7 +80,8 @@ def _errors(program: Program) -> bool:
 def _differences(program: Program, gathering: Gathering, replay: Replay) -> list[Difference]:
     if _errors(program):
         return []
-    names = [n.name for n in gathering.found.values() if _is_made(n) or n.name in replay.made()]
+    there = [n for n in gathering.found.values() if n.name not in gathering.measured]
+    names = [n.name for n in there if _is_made(n) or n.name in replay.made()]
     if not names:
         return []
     namespace = gathering.world.seen.observer.namespace

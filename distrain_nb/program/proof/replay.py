@@ -1,11 +1,15 @@
 """The cells that asked for the rank, run again in a fork: as the kernel, and as rank 1 of 2."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import os
 import re
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import pairwise
+from operator import or_
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,9 +39,12 @@ ALONE: dict[str, str] = {}  # the environment of the kernel
 OTHER_RANK = {
     **dict.fromkeys(("RANK", "LOCAL_RANK"), "1"),
     **dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), "2"),
-    **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "GROUP_RANK": "0"},
+    "MASTER_ADDR": "127.0.0.1",
+    "MASTER_PORT": "29500",
+    "GROUP_RANK": "0",
 }
 
+_BEGINNING = (-1, -1)  # in place of a statement's
 Place = tuple[int, int]  # of a statement: cell, statement
 Texts = dict[str, dict[str, str]]
 
@@ -45,7 +52,7 @@ Texts = dict[str, dict[str, str]]
 class Ran(NamedTuple):
     """What cells gave that ran again: `before` are the texts of the kernel's names, `after` those
     that the cells left, `changed` the statements that changed a name, `steps` the names' digests
-    after each statement, without weights and with them."""
+    at first and after each statement, without weights and with them."""
 
     before: Texts
     after: Texts
@@ -80,11 +87,9 @@ class Replay:
         """Return the statements that changed what a name stands for."""
         places: set[Place] = set()
         for ran in (self.alone, self.other) if self.is_proven(name) else ():
-            text, which = "", int(self.gives_weights(name))
-            for place, digests in ran.steps:
-                if name in digests and digests[name][which] != text:
-                    text = digests[name][which]
-                    places.add(place)
+            which = int(self.gives_weights(name))
+            texts = [(place, digests.get(name, ("", ""))[which]) for place, digests in ran.steps]
+            places.update(now[0] for old, now in pairwise(texts) if old[1] != now[1])
         return [executed for executed in self.executed if executed.at in places]
 
     def made(self) -> set[str]:
@@ -107,20 +112,28 @@ class Replay:
             steps = zip(self.alone.steps, self.other.steps)
             places = (a[0] for a, o in steps if a[1].get(name) != o[1].get(name))
             place = next(places, None)
-            if any(sure[0].get(p) != sure[1].get(p) for p in {**sure[0], **sure[1]} if is_of_weights(p)):
+            both = sure[0].keys() & sure[1].keys()
+            if any(sure[0][p] != sure[1][p] for p in both if is_of_weights(p)):
                 self._own_weights.add(name)
             if place is not None:
                 yield name, (path, by_place[place])
 
 
-def replay(history: ExecutionHistory, observer: Observer) -> Replay | None:
-    """Run the cells again that asked for the rank, and those that used what they made; None where
-    no cell asked. Raises Untried where they can't be."""
-    cells = _Cells(history, observer)
-    asked = {label for label in cells.labels if cells.asked(label)}
-    if not asked:
+def replayed(history: ExecutionHistory, observer: Observer | None) -> Replay | Untried | None:
+    """Run the cells again that asked for the rank, and those that used what they made. Return None
+    where no cell asked, and Untried where they can't run again."""
+    if observer is None:
         return None
-    for _ in range(_ROUNDS):
+    try:
+        return _replayed(_Cells(history, observer), observer)
+    except Untried as why:
+        return why
+
+
+def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
+    asked = {label for label in cells.labels if cells.asked(label)}
+    found = None
+    for _ in range(_ROUNDS if asked else 0):
         executed = cells.statements(asked)
         took = sum(observer.begun.took.get(label, 0.0) for label in asked)
         if took > SECONDS:
@@ -130,7 +143,7 @@ def replay(history: ExecutionHistory, observer: Observer) -> Replay | None:
         found = Replay(executed, alone, cells.run_again(executed, environment), environment)
         more = cells.using(found.knows, asked)
         if not more:
-            return found
+            break
         asked |= more
     return found
 
@@ -151,9 +164,8 @@ class _Cells:
         for executed in history.executed:
             self.by_label.setdefault(executed.statement.label, []).append(executed)
         self.labels = [*self.by_label]
-        self.flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        for name in history.futures:
-            self.flags |= getattr(__import__("__future__"), name).compiler_flag
+        futures = (getattr(__future__, name).compiler_flag for name in history.futures)
+        self.flags = reduce(or_, futures, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
         askers = observer.askers
         self.answers = {n for n, v in [*self.namespace.items()] if _keeps_answers(v, askers)}
@@ -163,7 +175,9 @@ class _Cells:
         sites = self.observer.sites(label)
         if any(site.reads for site in sites) or self.observer.readers(label):
             return True
-        return bool(self.answers) and any(self.answers & self._reads(e) for e in self.by_label[label])
+        return bool(self.answers) and any(
+            self.answers & self._reads(e) for e in self.by_label[label]
+        )
 
     def using(self, names: Iterable[str], but: set[str]) -> set[str]:
         """Return the cells that read names after these were made."""
@@ -201,7 +215,8 @@ class _Cells:
     def _code(self, executed: Executed) -> CodeType:
         statement = executed.statement
         module = ast.Module([statement.node], [])
-        return compile(module, statement.label, "exec", self.flags, dont_inherit=True)
+        code: CodeType = compile(module, statement.label, "exec", self.flags, dont_inherit=True)
+        return code
 
     def run_again(self, executed: list[Executed], environment: Mapping[str, str]) -> Ran:
         for item in executed:
@@ -226,7 +241,7 @@ class _Cells:
         for value in names.values():
             _forget_answers(value, self.observer.askers)
         os.environ.update(environment)
-        steps, label = [], ""
+        steps, label = [(_BEGINNING, _digests(_texts(names, watched)))], ""
         for executed in every:
             if executed.statement.label != label:
                 label = executed.statement.label
@@ -236,10 +251,13 @@ class _Cells:
             except Exception:
                 if not executed.failed:
                     raise
-            texts = _texts(names, watched)
-            digests = {n: (digest(repr(without_weights(t))), digest(repr(t))) for n, t in texts.items()}
-            steps.append((executed.at, digests))
-        return Ran(before, _texts(names, watched), steps)
+            after = _texts(names, watched)
+            steps.append((executed.at, _digests(after)))
+        return Ran(before, after, steps)
+
+
+def _digests(texts: Texts) -> dict[str, tuple[str, str]]:
+    return {n: (digest(repr(without_weights(t))), digest(repr(t))) for n, t in texts.items()}
 
 
 def _texts(names: Mapping[str, Any], watched: Iterable[str]) -> Texts:

@@ -172,15 +172,17 @@ def run(folder: Path, before_cell: bool = False) -> Dict[str, Any]:
     whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
+    environment = dict(os.environ)
     main = _fresh_main(folder, entry)
-    if before_cell:  # which is tried in the notebook's environment
-        os.environ.pop(FOLDER_VARIABLE)
     pieces, flags = read_pieces(folder)
     interactive.begin()
     frameworks.change_process_groups()
     frameworks.reduce()
     frameworks.change_jax()
     expectations = expected.read(folder)
+    if before_cell:  # it is tried in the notebook's own environment
+        os.environ.clear()
+        os.environ.update(environment)
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
