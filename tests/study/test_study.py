@@ -194,6 +194,7 @@ def test_a_trial_prints_its_place_as_the_document_does(home: Path) -> None:
     assert cluster_spec(log) == CLUSTER_SPEC
 
 
+@pytest.mark.stands_for("a study")
 def test_a_trial_that_is_worse_than_the_median_is_stopped_early(home: Path) -> None:
     cell = """\
 import time
