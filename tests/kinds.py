@@ -25,7 +25,8 @@ def main() -> int:
     """Print a line for each; return the exit status."""
     kinds = Kinds()
     status = pytest.main(
-        ["--collect-only", "-qq", "--no-summary", "-m", "stands_for"], plugins=[kinds]
+        ["--collect-only", "-o", "addopts=", "-p", "no:terminal", "-m", "stands_for"],
+        plugins=[kinds],
     )
     width = max((len(kind) for kind, _ in kinds.rows), default=0)
     print("\n".join(f"{kind:{width}}  {test}" for kind, test in sorted(kinds.rows)))
