@@ -193,7 +193,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         close = get_close_matches(name, code.names.binds, 1)
         fixes = tuple(write_in_option(name, item) for item in close)
-        gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
+        gathering.say("unknown-result", Severity.ERROR, "--result", message, *fixes)
     for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")

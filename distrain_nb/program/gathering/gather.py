@@ -39,7 +39,8 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
-from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.readable import read_back
 from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
@@ -76,6 +77,7 @@ class Gathering:
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
+    _unread: dict[str, PendingName] = field(default_factory=dict)  # small values, by their names
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
@@ -169,6 +171,7 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
+        self._read_back()
         self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
@@ -179,17 +182,12 @@ class Gathering:
                 hint, fixes = doubts.undefined_name(pending.name, names)
                 severity = Severity.ERROR if pending.at_once else Severity.WARNING
                 message = f"`{pending.name}` is not defined in the notebook: {hint}"
-                self.say("undefined-name", severity, pending.where, message, fixes)
+                self.say("undefined-name", severity, pending.where, message, *fixes)
         known = {*self.found, *self._bound, *_PROMPT}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
-        self,
-        code: str,
-        severity: Severity,
-        where: str,
-        message: str,
-        fixes: tuple[Fix[str], ...] = (),
+        self, code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]
     ) -> None:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
@@ -305,7 +303,7 @@ class Gathering:
         )
         severity = Severity.ERROR if pending.required else Severity.WARNING
         said = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, said, fixes)
+        self.say("no-source", severity, pending.where, said, *fixes)
         self._settled.add(pending.name)
 
     def _breaks_circle(self) -> bool:
@@ -346,17 +344,24 @@ class Gathering:
             made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
             self._remade(made_again, pending, needed.value)
             return
-        problem = trial.problem
-        if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem, parts = read_back(needed.name, needed.value, self.definitions)
-            # `loss` of the run before, which a loop of the cell sets first.
-            self.findings += lost_part(
-                pending.where, needed.name, parts if pending.required else ()
-            )
-        if problem:
-            self._not_picklable(pending, problem)
-        else:
-            self._travels(pending.where, replace(needed, trial=trial))
+        if trial.problem:
+            self._not_picklable(pending, trial.problem)
+            return
+        if trial.complete and trial.size <= _READ_BACK:
+            self._unread[needed.name] = pending
+        self._travels(pending.where, replace(needed, trial=trial))
+
+    def _read_back(self) -> None:
+        """Refuse the values that can't be read again, and tell what others lack then."""
+        trials = ((n, self.found[n].value, self.found[n].trial) for n in self._unread)
+        values = {name: (value, trial.seen) for name, value, trial in trials if trial}
+        for name, copy in read_back(values, self.definitions).items():
+            pending = self._unread[name]
+            if copy.problem:
+                del self.found[name]
+                self._not_picklable(pending, copy.problem)
+            elif pending.required:  # unlike `loss` of the run before, which a loop sets first
+                self.findings += lost_part(pending.where, name, copy.lost)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
@@ -374,13 +379,10 @@ class Gathering:
             self._not_captured(pending, why)
             return
         inside = "" if problem.path == pending.name else f" in `{pending.name}`"
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
-            f" {problem.advice}",
+        message = (
+            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured"
         )
+        self.say("not-portable", Severity.ERROR, pending.where, f"{message}: {problem.advice}")
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
@@ -390,10 +392,8 @@ class Gathering:
         self._settled.add(pending.name)
         if pending.name == "get_ipython" and not (pending.at_once and pending.required):
             return
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
+        message = (
             f"`{pending.name}` belongs to the notebook and does not exist in a run:"
-            " assign what you need of it to a variable in another cell",
+            " assign what you need of it to a variable in another cell"
         )
+        self.say("not-portable", Severity.ERROR, pending.where, message)

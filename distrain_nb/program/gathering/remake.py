@@ -307,7 +307,7 @@ def _is_of_text(node: ast.AST, function: Any) -> bool:
     """Return whether a function is the one of a text, and still has the defaults from there."""
     node = node.value if isinstance(node, ast.Assign) else node
     function = inspect.unwrap(function)
-    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or not isinstance(function, FunctionType):
+    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or type(function) is not FunctionType:
         return False
     has = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     defaults, first = _defaults(node), function.__code__.co_firstlineno

@@ -6,9 +6,7 @@ that no name leads to are in the pickle as their source, with what they hold.
 
 from __future__ import annotations
 
-import gc
 import io
-import re
 import sys
 from abc import ABCMeta
 from dataclasses import dataclass, field
@@ -16,7 +14,6 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from distrain_nb.observed.changes import is_package
 from distrain_nb.program.notebook.making import global_names
 from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.program.values.origins import (
@@ -34,16 +31,14 @@ from distrain_nb.program.values.reducers import (
 )
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
-    LostPart,
     PickleProblem,
     Refusal,
     innermost,
     refusal,
 )
-from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
+from distrain_nb.worker.fingerprint import own_name
 from distrain_nb.worker.functions import set_cell, set_class, set_function
-from distrain_nb.worker.pickles import Memory, Reader, Restoring, Writer, out_of_band
-from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.pickles import Memory, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
@@ -87,8 +82,8 @@ class Definitions:
 
     def names(self, obj: Any) -> bool:
         """Return whether the notebook has an object by the name that it says of itself."""
-        name = getattr(obj, "__name__", None)
-        return self.owns(obj) and name is not None and self.namespace.get(name) is obj
+        name = own_name(obj)
+        return bool(name) and self.owns(obj) and self.namespace.get(name) is obj
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -180,7 +175,7 @@ class NotebookWriter(Writer):
 
     def _definition(self, obj: Any) -> Any:
         if not self.definitions.owns(obj):
-            if not isinstance(obj, FunctionType) or _is_importable(obj):
+            if type(obj) is not FunctionType or _is_importable(obj):
                 self.seen.modules.add(obj.__module__ or "builtins")
                 return NotImplemented
             return self._function(obj)
@@ -190,7 +185,7 @@ class NotebookWriter(Writer):
                 made = f"needs `{obj.__qualname__}`, which {given[0]}, line {given[1]} made depend"
                 now = " on the world and whose name means something else now,"
                 raise Refusal(made + now, "define that and create this in the cell")
-            return self._function(obj) if isinstance(obj, FunctionType) else self._class(obj)
+            return self._function(obj) if type(obj) is FunctionType else self._class(obj)
         self.seen.names.add(path.partition(".")[0])
         return out_of_band, ("notebook", path)
 
@@ -307,60 +302,6 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     except Exception:
         return PickleTrial(0, seen, problem=_problem(name, value, definitions))
     return PickleTrial(objects.size + arrays.size, seen)
-
-
-def read_back(
-    name: str, value: Any, definitions: Definitions
-) -> tuple[PickleProblem | None, list[LostPart]]:
-    """Read a pickled value here: return why it can't be read, or the parts that it lacks then.
-
-    Functions and classes of the notebook stand for themselves, so that none of its code runs but
-    what reading the value runs.
-    """
-    read: list[Any] = []
-
-    def failure(obj: Any) -> Exception | None:
-        objects, arrays, seen = io.BytesIO(), io.BytesIO(), Seen()
-        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(obj)
-        objects.seek(0)
-        restoring = Restoring(bytearray(arrays.getvalue()), definitions.namespace)
-        try:
-            read[:] = [Reader(objects, restoring).load()]
-        except Exception as error:
-            return error
-        finally:
-            if seen.makes_classes:  # they would stay among their bases' subclasses
-                gc.collect()
-        return None
-
-    error = failure(value)
-    if error is None:
-        return None, [*_lost(name, value, read[0], definitions)]
-    path, culprit = innermost(name, value, failure)
-    why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
-    return PickleProblem(path, type(culprit).__name__, why, _READABLE), []
-
-
-def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterator[LostPart]:
-    """Yield what differs in a value that was read again. What a package's object loses is its own
-    matter, such as a cache."""
-    before, after = (fingerprint(name, obj, {definitions.module}) for obj in (value, copy))
-    for path, text in before.items():
-        now = after.get(path, "nothing")
-        owners = (before.get(path[: end.start()].split()[-1], "") for end in _END.finditer(path))
-        if text != now and PASSED_OVER not in (text, now) and all(map(_is_kept, owners)):
-            yield LostPart(path, shown(text), shown(now))
-
-
-def _is_kept(owner: str) -> bool:
-    """Return whether all that an object has should be in its pickle, by the text of its kind."""
-    return owner.startswith(_WHOLE) or not is_package(owner.rpartition(".")[0])
-
-
-_END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
-_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
-
-_READABLE = "let its class define __reduce__, or create it in the cell"
 
 
 def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
