@@ -145,6 +145,8 @@ def state_of(thing: object, depth: int = 3) -> object:
     array = array_of(thing)
     if array is not None:
         return id(thing), array
+    if depth == 1:  # a dict that is made here has another identity each time
+        return id(thing)
     inside = attributes_of(thing)
     inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
     if is_model(thing):

@@ -19,7 +19,7 @@ class Scratch:
         self.path = path
         open(path, "w").close()
     def __del__(self):
-        os.remove(self.path)
+        os.path.exists(self.path) and os.remove(self.path)
 o = Scratch({path!r})
 """
 # name: what makes `o`, and lists in `ran` what runs

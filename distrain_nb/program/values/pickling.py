@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import sys
-from abc import ABCMeta
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
@@ -16,6 +15,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.program.notebook.making import global_names
 from distrain_nb.program.notebook.reach import is_bound
+from distrain_nb.program.values.older_classes import (
+    OlderClasses,
+    is_plain_class,
+    outer_of,
+    state_of_class,
+)
 from distrain_nb.program.values.origins import (
     FunctionTexts,
     attributes,
@@ -36,8 +41,9 @@ from distrain_nb.program.values.refusals import (
     innermost,
     refusal,
 )
-from distrain_nb.worker.fingerprint import own_name
+from distrain_nb.worker.fingerprint import is_own, own_name
 from distrain_nb.worker.functions import set_cell, set_class, set_function
+from distrain_nb.worker.older_classes import set_older_class
 from distrain_nb.worker.pickles import Memory, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
@@ -67,6 +73,7 @@ class Definitions:
 
     namespace: Mapping[str, Any]
     origins: FunctionTexts = field(default_factory=FunctionTexts)
+    older: OlderClasses | None = None
     by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
     # Where a statement gave a definition what it knows of the world: cell, line, column.
     given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
@@ -78,6 +85,8 @@ class Definitions:
 
     def owns(self, obj: object) -> bool:
         """Return whether a function or class was made by the notebook's own code."""
+        if isinstance(obj, type):
+            return is_own(obj, (self.module,))
         return getattr(obj, "__module__", None) == self.module
 
     def names(self, obj: Any) -> bool:
@@ -211,12 +220,29 @@ class NotebookWriter(Writer):
         return out_of_band, made_of, held(function), None, None, set_function
 
     def _class(self, cls: type) -> Any:
-        if type(cls) not in (type, ABCMeta) or issubclass(cls, tuple):
-            raise _LocalFunction  # another metaclass makes more of its body than attributes
+        if not is_plain_class(cls):  # its statement makes more of it than attributes
+            return self._older_class(cls)
         self.seen.makes_classes = True
         made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
         state = {name: _inherited(cls, name, value) for name, value in attributes(cls)}
         return out_of_band, made_of, state, None, None, set_class
+
+    def _older_class(self, cls: type) -> Any:
+        if outer := outer_of(cls):
+            return getattr, (outer, cls.__name__)
+        known = self.definitions.older
+        older = known.of(cls) if known else None
+        if known is None or older is None:
+            if known and known.history.of(cls.__name__):
+                what = f"is of an older class `{cls.__name__}`, which its cell's text makes no more"
+                raise Refusal(what, "create it in the cell")
+            raise _LocalFunction
+        self.seen.makes_classes = True
+        uses = [u for u in older.statement.names().needs.values() if u.name in known.namespace]
+        self.seen.names.update(u.name for u in uses if u.at_once and u.name not in older.given)
+        self.seen.later.update(u.name for u in uses if not u.at_once)
+        made_of = ("older class", tuple(older.text), older.given, older.bases)
+        return out_of_band, made_of, state_of_class(cls), None, None, set_older_class
 
 
 class _Inherited:

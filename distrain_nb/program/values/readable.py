@@ -16,6 +16,7 @@ from distrain_nb.program.values.pickling import Definitions, NotebookWriter, See
 from distrain_nb.program.values.refusals import LostPart, PickleProblem, innermost
 from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
 from distrain_nb.worker.functions import set_class
+from distrain_nb.worker.older_classes import OtherClass
 from distrain_nb.worker.pickles import Reader, Restoring
 from distrain_nb.worker.rank.expected import shown
 from distrain_nb.worker.rank.values import reason
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _LIMIT_S = 5.0
+_CREATE = "create it in the cell"
 _READABLE = "let its class define __reduce__, or create it in the cell"
 # Reading values of these alone runs nobody's code.
 _PLAIN = {"builtins", "numpy", "numpy.dtypes", "torch", "torch.nn.parameter"}
@@ -81,6 +83,8 @@ def _read(name: str, value: Any, definitions: Definitions) -> Copy:
     if error is None:
         return Copy(None, [*_lost(name, value, read[0], definitions)])
     path, culprit = innermost(name, value, failure)
+    if isinstance(error, OtherClass):
+        return Copy(PickleProblem(path, type(culprit).__name__, str(error), _CREATE), [])
     why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
     return Copy(PickleProblem(path, type(culprit).__name__, why, _READABLE), [])
 
