@@ -13,6 +13,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
     modules_in,
     process_state,
@@ -47,6 +48,7 @@ from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
 
@@ -117,6 +119,7 @@ def capture(
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
+    later = made_later(gathering, [main, *_texts_of(files)])
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -132,6 +135,8 @@ def capture(
         data=data,
         expected=expected,
         exempt=tuple(exempt),
+        later=later.definitions,
+        later_data=later.data,
     )
 
 
@@ -187,7 +192,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         if name in code.names.binds:
             continue
         if name in gathering.notebook.namespace:
-            gathering.want_result(name)
+            gathering.want_name(name, "--result")
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
@@ -264,6 +269,14 @@ def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
     return (*imports_of(code.tree), *repeated, *executed, *named)
+
+
+def _texts_of(files: Mapping[str, bytes | Path]) -> Iterator[str]:
+    """Yield the modules among files that travel."""
+    for name, file in files.items():
+        if name.endswith(".py"):
+            data = file if isinstance(file, bytes) else file.read_bytes()
+            yield data.decode("utf-8", "replace")
 
 
 # -- values ---------------------------------------------------------------------------------------

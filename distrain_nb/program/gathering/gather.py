@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -103,6 +104,18 @@ class Gathering:
         for name in sorted((inside & self.own) - {but}):
             self._waiting.append(PendingName(name, statement.where, required=True))
 
+    def want_name(self, name: str, where: str) -> None:
+        """Ask for a name that is needed there, such as one that the program is to give back."""
+        self._waiting.append(PendingName(name, where, required=True))
+
+    def beside(self) -> Gathering:
+        """Return a gathering that begins with what this one has found, and leaves that as it is."""
+        inner = copy.copy(self)
+        inner.found, inner._settled = {**self.found}, {*self._settled}
+        inner.findings, inner.repeated, inner._missing = [], [], []
+        inner._waiting, inner._by_text, inner._unread = deque(), {}, {}
+        return inner
+
     def read_by_text(self, names: Names, label: str) -> None:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
@@ -112,10 +125,6 @@ class Gathering:
                 self._by_subclasses = f"{label}, line {reading.line}"
             elif reading.by not in names.binds and is_builtin(reading.by, value):
                 self._by_text[reading, label] = None
-
-    def want_result(self, name: str) -> None:
-        """Ask for a name that the program is to give back."""
-        self._waiting.append(PendingName(name, "--result", required=True))
 
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
@@ -215,7 +224,8 @@ class Gathering:
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self._no_source(pending, value)
+            self.findings.append(doubts.no_source(pending, value, self.notebook))
+            self._settled.add(pending.name)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
@@ -294,18 +304,6 @@ class Gathering:
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
-    def _no_source(self, pending: PendingName, value: Any) -> None:
-        kind = "class" if isinstance(value, type) else "function"
-        way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = doubts.run_that_defines(pending.name, self.notebook) or (
-            f"not what any executed cell defines: {way}",
-            (),
-        )
-        severity = Severity.ERROR if pending.required else Severity.WARNING
-        said = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, said, *fixes)
-        self._settled.add(pending.name)
-
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
@@ -355,13 +353,13 @@ class Gathering:
         """Refuse the values that can't be read again, and tell what others lack then."""
         trials = ((n, self.found[n].value, self.found[n].trial) for n in self._unread)
         values = {name: (value, trial.seen) for name, value, trial in trials if trial}
-        for name, copy in read_back(values, self.definitions).items():
+        for name, known in read_back(values, self.definitions).items():
             pending = self._unread[name]
-            if copy.problem:
+            if known.problem:
                 del self.found[name]
-                self._not_picklable(pending, copy.problem)
+                self._not_picklable(pending, known.problem)
             elif pending.required:  # unlike `loss` of the run before, which a loop sets first
-                self.findings += lost_part(pending.where, name, copy.lost)
+                self.findings += lost_part(pending.where, name, known.lost)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""

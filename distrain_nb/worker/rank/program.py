@@ -21,6 +21,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from distrain_nb.worker.functions import labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.later import LATER, make_on_demand
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -32,6 +33,7 @@ OF_PROGRAM = (
     ENVIRONMENT,
     TUNED,
     expected.EXPECTED,
+    LATER,
 )  # what stands beside its code
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
@@ -173,6 +175,7 @@ def run(folder: Path) -> Dict[str, Any]:
     entry = read_entry_point(folder)
     main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
+    make_on_demand(folder, vars(main), flags)
     interactive.begin()
     frameworks.change_process_groups()
     frameworks.reduce()
