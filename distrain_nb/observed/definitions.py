@@ -291,6 +291,15 @@ def _own_modules() -> Iterator[tuple[str, ModuleType]]:
             yield name, module
 
 
+def is_users(module: object) -> bool:
+    """Return whether a module is of a file of the user's."""
+    if type(module) is not ModuleType:
+        return False
+    names = vars(module)
+    theirs = is_installed(names) or root_of(names) in sys.stdlib_module_names
+    return not theirs and str(names.get("__file__") or "").endswith(".py")
+
+
 def _is_complete(names: Mapping[str, Any]) -> bool:
     """Return whether it is a file's that has run; one that is being imported asks itself."""
     of_file = str(names.get("__file__") or "").endswith(".py")

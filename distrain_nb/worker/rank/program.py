@@ -21,6 +21,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from distrain_nb.worker.functions import labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.kept import keep
 from distrain_nb.worker.rank.later import LATER, make_on_demand
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -181,6 +182,7 @@ def run(folder: Path) -> Dict[str, Any]:
     frameworks.reduce()
     frameworks.change_jax()
     expectations = expected.read(folder)
+    keep(expectations.get("since_import", {}))
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
