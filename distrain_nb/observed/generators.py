@@ -18,11 +18,11 @@ def states() -> dict[str, Any]:
     return {name: getattr(module, _OF[name][0])() for name, module in _imported()}
 
 
-def restore(kept: dict[str, Any]) -> None:
+def restore(before: dict[str, Any]) -> None:
     """Put the generators where they were."""
     for name, module in _imported():
-        if name in kept:
-            getattr(module, _OF[name][1])(kept[name])
+        if name in before:
+            getattr(module, _OF[name][1])(before[name])
 
 
 def _imported() -> list[tuple[str, Any]]:
@@ -33,7 +33,7 @@ def _imported() -> list[tuple[str, Any]]:
 
 class Begun:
     """The generators' states at the beginnings of cells, and the seconds that these took, unless
-    they imported something: of cells that are kept, as a state is a few kilobytes."""
+    they imported something. Only of cells that asked: a state is a few kilobytes."""
 
     def __init__(self) -> None:
         self.states: dict[str, dict[str, Any]] = {}
@@ -46,8 +46,8 @@ class Begun:
         self.took.pop(label, None)
         self._now, self._at, self._modules = states(), monotonic(), len(sys.modules)
 
-    def end(self, label: str, *, kept: bool) -> None:
-        if kept:
+    def end(self, label: str, *, asked: bool) -> None:
+        if asked:
             self.states[label] = self._now
             imported = len(sys.modules) != self._modules
             self.took[label] = 0.0 if imported else monotonic() - self._at

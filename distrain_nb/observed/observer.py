@@ -78,12 +78,9 @@ class _Before(NamedTuple):
 
 
 class Observer:
-    """Notes reads of one notebook.
-
-    `place` gives the label of a cell and a line of it as its author sees them, from the name of
-    its file, the line there, and the line in what a magic runs for it, if any. `unseen` are the
-    labels of cells, and the names of modules, that ran before.
-    """
+    """Notes reads of one notebook. `place` gives the label of a cell and a line of it as its author
+    sees them, from the name of its file, the line there, and the line in what a magic runs for it,
+    if any. `unseen` are the labels of cells, and the names of modules, that ran before."""
 
     def __init__(
         self,
@@ -107,14 +104,13 @@ class Observer:
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
-        self.files = Files(namespace)
+        self.files, self.begun = Files(namespace), Begun()
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
-        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
+        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
-        self.begun = Begun()
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
         """Return the names that a cell's statements read when these knew the world, by the lines
@@ -148,9 +144,9 @@ class Observer:
 
     def end(self) -> None:
         """Note that the cell has run."""
-        label, self._running = self._running, ""
         self.settle()
-        self.begun.end(label, kept=label in self._sites or label in self._readers)
+        self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
+        self._running = ""
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""

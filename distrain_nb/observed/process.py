@@ -11,7 +11,9 @@ from dis import get_instructions
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
+from distrain_nb.worker.rank.kept import DELETED, SETTINGS, VARIABLES
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Settings:
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
         self.seeded: list[Seeded] = []
+        self._known = {*sys.modules}
+        self._at_import: dict[str, dict[str, dict[str, Any]]] = {}  # by the user's modules
         self._imported()
 
     def keep(self) -> None:
@@ -51,6 +55,7 @@ class Settings:
                 self._sets_filters = True
                 self._own_filters += [f for f in self._filters if f not in before_filters]
         if imports:
+            self._keep_at_import()
             self._imported()
         if before is not None:
             now = dict(read())
@@ -68,6 +73,29 @@ class Settings:
         for name, value in read(but={*others, *self._first.keys() - {_LOGGERS}}):
             before = self._first.get(name, {}) if name == _LOGGERS else {}
             self._first[name] = {**value, **before} if before else value
+
+    def _keep_at_import(self) -> None:
+        """Keep what the process had when the user's own modules had been imported."""
+        new, self._known = sys.modules.keys() - self._known, {*sys.modules}
+        own = [name for name in new if is_users(sys.modules.get(name))]
+        if own:
+            state = {SETTINGS: dict(read()), VARIABLES: dict(os.environ._data)}  # type: ignore[attr-defined]
+            self._at_import.update(dict.fromkeys(own, state))
+
+    def since_import(self, modules: Collection[str]) -> dict[str, dict[str, list[str]]]:
+        """Return the names of settings and variables that are others than when these modules had
+        been imported, by the modules."""
+        now = {SETTINGS: dict(read()), VARIABLES: dict(os.environ._data)}  # type: ignore[attr-defined]
+        since = dict[str, dict[str, list[str]]]()
+        for module in modules & self._at_import.keys():
+            kinds = {
+                kind: _others(then, now[kind]) for kind, then in self._at_import[module].items()
+            }
+            if any(kinds.values()):
+                gone = {n for n in kinds[VARIABLES] if _value(n) is None}
+                kept = [n for n in kinds[VARIABLES] if n not in gone]
+                since[module] = {**kinds, VARIABLES: kept, DELETED: sorted(gone)}
+        return since
 
     def changed(
         self, roots: Collection[str], by_world: Collection[str]
@@ -93,6 +121,12 @@ class Settings:
         category = warning_filter[2]
         own = warning_filter in self._own_filters and is_brought(category.__module__, roots)
         return own or not is_of_package(category)
+
+
+def _others(then: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[str]:
+    """Return the names that stand for something else now."""
+    names = {*then, *now}
+    return sorted(os.fsdecode(n) for n in names if then.get(n) != now.get(n))
 
 
 def is_brought(module: str, roots: Collection[str]) -> bool:

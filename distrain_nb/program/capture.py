@@ -13,6 +13,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
     modules_in,
     process_state,
@@ -49,9 +50,10 @@ from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
-    from distrain_nb.program.notebook.history import ExecutionHistory
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 LIMIT = 64 * 2**20
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -94,8 +96,10 @@ def capture(
     asked = _Asked(cell, first_line, notebook, past, code, limit)
     again = replayed(past, notebook.observer)
 
-    def attempt(whole: bool) -> tuple[Program, Gathering]:
-        gathering = _gathered(asked, results, again if isinstance(again, Replay) else None, whole)
+    def attempt(by_cells: bool) -> tuple[Program, Gathering]:
+        gathering = _gathered(
+            asked, results, again if isinstance(again, Replay) else None, by_cells
+        )
         return _assembled(asked, gathering, include, require, for_image=for_image), gathering
 
     return proven(attempt, again)
@@ -114,12 +118,12 @@ class _Asked:
 
 
 def _gathered(
-    asked: _Asked, results: Sequence[str], again: Replay | None, whole: bool
+    asked: _Asked, results: Sequence[str], again: Replay | None, by_cells: bool
 ) -> Gathering:
-    """Find all that a cell needs; with `whole`, cells that asked for the rank run again whole."""
+    """Find all that a cell needs; `by_cells`: those that asked for the rank run again whole."""
     cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
     own = own_names(code.tree, code.names, past, notebook.namespace)
-    gathering = Gathering(notebook, past, asked.limit, own, again, whole)
+    gathering = Gathering(notebook, past, asked.limit, own, again, by_cells)
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
@@ -147,7 +151,7 @@ def _assembled(
 ) -> Program:
     """Write the program of all that was found."""
     cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
-    items = arrange(gathering.found, past, gathering.repeated, gathering.cells)
+    items = arrange(gathering.found, past, gathering.repeated, _cells_of(gathering))
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
@@ -160,6 +164,7 @@ def _assembled(
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
+    later = made_later(gathering, [main, *_texts_of(files)])
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -175,6 +180,8 @@ def _assembled(
         data=data,
         expected=expected,
         exempt=tuple(exempt),
+        later=later.definitions,
+        later_data=later.data,
     )
 
 
@@ -230,13 +237,13 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         if name in code.names.binds:
             continue
         if name in gathering.notebook.namespace:
-            gathering.want_result(name)
+            gathering.want_name(name, "--result")
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         close = get_close_matches(name, code.names.binds, 1)
         fixes = tuple(write_in_option(name, item) for item in close)
-        gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
+        gathering.say("unknown-result", Severity.ERROR, "--result", message, *fixes)
     for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
@@ -275,10 +282,25 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.repeat(item.statement.text.splitlines()[0], item)
-    gathering.repeat_for_modules()
+    for path, item in _in_modules(gathering.replay):
+        gathering.repeat(path, item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
+
+
+def _cells_of(gathering: Gathering) -> tuple[Executed, ...]:
+    """Return the statements of the cells that run again whole."""
+    replay = gathering.replay
+    return tuple(replay.executed) if replay and gathering.by_cells else ()
+
+
+def _in_modules(replay: Replay | None) -> Iterator[tuple[str, Executed]]:
+    """Yield what a package's module has that another rank has otherwise, with the statement that
+    put it there: `builtins.print`, by `builtins.print = print if rank == 0 else quiet`."""
+    for path, (_, executed) in replay.knows.items() if replay else ():
+        if not path.isidentifier():
+            yield path, executed
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -302,12 +324,20 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, gathering.repeated, gathering.cells)
+    items = arrange(found, gathering.history, gathering.repeated, _cells_of(gathering))
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
     return (*imports_of(code.tree), *repeated, *executed, *named)
+
+
+def _texts_of(files: Mapping[str, bytes | Path]) -> Iterator[str]:
+    """Yield the modules among files that travel."""
+    for name, file in files.items():
+        if name.endswith(".py"):
+            data = file if isinstance(file, bytes) else file.read_bytes()
+            yield data.decode("utf-8", "replace")
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.status import Progress
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.expected import EXPECTED
+from distrain_nb.worker.rank.later import LATER, LATER_VALUES, Later, written
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
     ENTRY,
@@ -155,7 +156,8 @@ class Program:
     `imports` the top-level names of all imported modules, those of the standard library and local
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
     it runs; `expected` is what its text must have made before the cell runs, and `exempt` what of
-    it is not compared, with why; `tuned` are the names that trials of a study give values, and the
+    it is not compared, with why; `later` are definitions that it makes on demand, with the files of
+    their values in `later_data`; `tuned` are the names that trials of a study give values, and the
     type of each: "float", "int" or "str". Errors among `findings` mean that it can't run.
     """
 
@@ -176,6 +178,8 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     expected: str = field(default="", repr=False)
     exempt: tuple[str, ...] = ()
+    later: Mapping[str, Later] = field(default_factory=dict, repr=False)
+    later_data: Data | None = field(default=None, repr=False)
 
     @property
     def is_read(self) -> bool:
@@ -197,6 +201,10 @@ class Program:
             self.data.write(folder / values.VALUES_FOLDER)
         if self.expected:
             (folder / EXPECTED).write_text(self.expected, encoding="utf-8")
+        if self.later_data is not None:
+            self.later_data.write(folder / LATER_VALUES)
+        if self.later:
+            (folder / LATER).write_text(written(dict(self.later)), encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         for name, content in (
             (ARGUMENTS, self.arguments),

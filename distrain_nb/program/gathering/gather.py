@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
@@ -18,6 +19,7 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
+from distrain_nb.program.gathering.refused import not_picklable, of_prompt, undefined
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -28,9 +30,10 @@ from distrain_nb.program.gathering.resolve import (
     SourceCode,
     Value,
     as_data,
+    by_replay,
     by_statement,
+    hides_rank,
     is_builtin,
-    is_code,
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.gathering.unrepeated import identities, unrepeated
@@ -40,7 +43,8 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
-from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.readable import read_back
 from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
@@ -68,7 +72,7 @@ class Gathering:
     limit: int
     own: frozenset[str] = frozenset()  # what the cell sets before functions read it
     replay: Replay | None = None  # of the cells that asked for the rank
-    whole: bool = False  # these cells run again, not only statements
+    by_cells: bool = False  # these cells run again, not only statements
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
@@ -81,6 +85,7 @@ class Gathering:
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
     measured: set[str] = field(default_factory=set)  # results, which are the notebook's
+    _unread: dict[str, PendingName] = field(default_factory=dict)  # small values, by their names
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
@@ -90,11 +95,6 @@ class Gathering:
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
-
-    @property
-    def cells(self) -> tuple[Executed, ...]:
-        """The statements of the cells that run again whole."""
-        return tuple(self.replay.executed) if self.replay and self.whole else ()
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -111,6 +111,18 @@ class Gathering:
         for name in sorted((inside & self.own) - {but}):
             self._waiting.append(PendingName(name, statement.where, required=True))
 
+    def want_name(self, name: str, where: str) -> None:
+        """Ask for a name that is needed there, such as one that the program is to give back."""
+        self._waiting.append(PendingName(name, where, required=True))
+
+    def beside(self) -> Gathering:
+        """Return a gathering that begins with what this one has found, and leaves that as it is."""
+        inner = copy.copy(self)
+        inner.found, inner._settled = {**self.found}, {*self._settled}
+        inner.findings, inner.repeated, inner._missing = [], [], []
+        inner._waiting, inner._by_text, inner._unread = deque(), {}, {}
+        return inner
+
     def read_by_text(self, names: Names, label: str) -> None:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
@@ -120,10 +132,6 @@ class Gathering:
                 self._by_subclasses = f"{label}, line {reading.line}"
             elif reading.by not in names.binds and is_builtin(reading.by, value):
                 self._by_text[reading, label] = None
-
-    def want_result(self, name: str) -> None:
-        """Ask for a name that the program is to give back."""
-        self._waiting.append(PendingName(name, "--result", required=True))
 
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
@@ -146,13 +154,6 @@ class Gathering:
         how = SourceCode((executed,), world=self.world.asks_for_rank(executed))
         self.repeated.append(Needed(name, None, how, (executed.statement.where,)))
         self._statement(name, executed)
-
-    def repeat_for_modules(self) -> None:
-        """Have every rank run the statements that put something into a package's module which
-        another rank has otherwise: `builtins.print = quiet if rank else print`."""
-        for path, (_, executed) in self.replay.knows.items() if self.replay else ():
-            if not path.isidentifier():
-                self.repeat(path, executed)
 
     def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Take state of the process by its names, and return what stays in the notebook."""
@@ -186,28 +187,17 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        if not self.whole:
+        self._read_back()
+        if not self.by_cells:
             self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
-        set_inside = doubts.set_by_functions(self.found, self.history)
-        for pending in self._missing:
-            if pending.name not in set_inside:
-                names = {*self.notebook.namespace, *dir(builtins)}
-                hint, fixes = doubts.undefined_name(pending.name, names)
-                severity = Severity.ERROR if pending.at_once else Severity.WARNING
-                message = f"`{pending.name}` is not defined in the notebook: {hint}"
-                self.say("undefined-name", severity, pending.where, message, fixes)
+        self.findings += undefined(self._missing, self.found, self.history, self.notebook)
         known = {*self.found, *self._bound, *_PROMPT}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
-        self,
-        code: str,
-        severity: Severity,
-        where: str,
-        message: str,
-        fixes: tuple[Fix[str], ...] = (),
+        self, code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]
     ) -> None:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
@@ -219,7 +209,7 @@ class Gathering:
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
-        elif self._by_replay(pending, value):
+        elif self._by_replay(pending):
             return
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
@@ -234,32 +224,19 @@ class Gathering:
         elif not is_builtin(name, value):
             self._choose(pending, value)
 
-    def _by_replay(self, pending: PendingName, value: Any) -> bool:
-        """Take what another rank has otherwise, though its value tells nothing of the rank: a
-        function of a package, or none."""
-        name, replay = pending.name, self.replay
-        if replay is None:
+    def _by_replay(self, pending: PendingName) -> bool:
+        name, value = pending.name, self.notebook.namespace.get(pending.name)
+        how = by_replay(name, self.replay, self.world, by_cells=self.by_cells)
+        if how is None or not (self.by_cells or hides_rank(name, self.definitions)):
             return False
-        if self.whole and name in replay.made():
-            chain = self.cells
-        elif name in replay.knows and not self.definitions.owns(value):
-            making = self.world.makings.of(name)
-            chain = making.chain if making else tuple(replay.makers(name))
-            is_code_of_package = is_code(value) or isinstance(value, ModuleType)
-            if not chain or (name in self.notebook.namespace and not is_code_of_package):
-                return False
-        else:
-            return False
-        part, executed = replay.knows.get(name, (name, chain[0]))
-        why = f"depends on the world ({executed.statement.where}), and is made again in every rank"
-        how = SourceCode(chain, why, world=True)
         self._take(Needed(name, value, how, (pending.where,)), pending)
         return True
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self._no_source(pending, value)
+            self.findings.append(doubts.no_source(pending, value, self.notebook))
+            self._settled.add(pending.name)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
@@ -341,18 +318,6 @@ class Gathering:
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
-    def _no_source(self, pending: PendingName, value: Any) -> None:
-        kind = "class" if isinstance(value, type) else "function"
-        way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = doubts.run_that_defines(pending.name, self.notebook) or (
-            f"not what any executed cell defines: {way}",
-            (),
-        )
-        severity = Severity.ERROR if pending.required else Severity.WARNING
-        said = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, said, fixes)
-        self._settled.add(pending.name)
-
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
@@ -391,17 +356,24 @@ class Gathering:
             made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
             self._remade(made_again, pending, needed.value)
             return
-        problem = trial.problem
-        if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem, parts = read_back(needed.name, needed.value, self.definitions)
-            # `loss` of the run before, which a loop of the cell sets first.
-            self.findings += lost_part(
-                pending.where, needed.name, parts if pending.required else ()
-            )
-        if problem:
-            self._not_picklable(pending, problem)
-        else:
-            self._travels(pending.where, replace(needed, trial=trial))
+        if trial.problem:
+            self._not_picklable(pending, trial.problem)
+            return
+        if trial.complete and trial.size <= _READ_BACK:
+            self._unread[needed.name] = pending
+        self._travels(pending.where, replace(needed, trial=trial))
+
+    def _read_back(self) -> None:
+        """Refuse the values that can't be read again, and tell what others lack then."""
+        trials = ((n, self.found[n].value, self.found[n].trial) for n in self._unread)
+        values = {name: (value, trial.seen) for name, value, trial in trials if trial}
+        for name, known in read_back(values, self.definitions).items():
+            pending = self._unread[name]
+            if known.problem:
+                del self.found[name]
+                self._not_picklable(pending, known.problem)
+            elif pending.required:  # unlike `loss` of the run before, which a loop sets first
+                self.findings += lost_part(pending.where, name, known.lost)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
@@ -414,18 +386,10 @@ class Gathering:
 
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
-        if not pending.required:
-            why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._not_captured(pending, why)
-            return
-        inside = "" if problem.path == pending.name else f" in `{pending.name}`"
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
-            f" {problem.advice}",
-        )
+        if pending.required:
+            self.findings.append(not_picklable(pending.name, pending.where, problem))
+        else:
+            self._not_captured(pending, f"`{problem.path}`, {problem.type}, {problem.reason}")
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
@@ -433,12 +397,5 @@ class Gathering:
 
     def _prompt(self, pending: PendingName) -> None:
         self._settled.add(pending.name)
-        if pending.name == "get_ipython" and not (pending.at_once and pending.required):
-            return
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{pending.name}` belongs to the notebook and does not exist in a run:"
-            " assign what you need of it to a variable in another cell",
-        )
+        if pending.name != "get_ipython" or (pending.at_once and pending.required):
+            self.findings.append(of_prompt(pending.name, pending.where))

@@ -14,6 +14,8 @@ from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.world import World
+    from distrain_nb.program.proof.replay import Replay
     from distrain_nb.program.values.pickling import Definitions, PickleTrial
 
 _LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
@@ -225,6 +227,33 @@ def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Ex
     return (*history.built_on(name, executed), *history.changes_of(name, after=executed.at))
 
 
+# -- what cells that ran again say of a name ------------------------------------------------------
+
+
+def by_replay(
+    name: str, replay: Replay | None, world: World, *, by_cells: bool
+) -> SourceCode | None:
+    """Return the statements that every rank runs for a name: those of its cells if these run again
+    by_cells, else those that made it, if another rank has it otherwise."""
+    if replay is None or not ((by_cells and name in replay.changed()) or name in replay.knows):
+        return None
+    making = None if by_cells else world.makings.of(name)
+    chain = making.chain if making else tuple(replay.executed if by_cells else replay.makers(name))
+    if not chain:
+        return None
+    executed = replay.knows[name][1] if name in replay.knows else chain[0]
+    why = f"depends on the world ({executed.statement.where}), and is made again in every rank"
+    return SourceCode(chain, why, world=True)
+
+
+def hides_rank(name: str, definitions: Definitions) -> bool:
+    """Return whether what a name stands for tells nothing of the cell that chose it: a function of
+    a package, a module, or what Python itself has by that name."""
+    value = definitions.namespace.get(name)
+    is_other = isinstance(value, ModuleType) or (is_code(value) and not definitions.owns(value))
+    return is_other or name not in definitions.namespace
+
+
 # -- values ---------------------------------------------------------------------------------------
 
 
@@ -260,6 +289,6 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    names = value.__globals__ if isinstance(value, FunctionType) else {}
+    names = value.__globals__ if type(value) is FunctionType else {}
     made_in = names.get("__name__", type(value).__module__)
     return str(made_in).startswith("IPython")

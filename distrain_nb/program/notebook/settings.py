@@ -256,7 +256,7 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = resolve(node.value.func, code.names)
-    module = code.modules.of(target.__module__) if isinstance(target, FunctionType) else None
+    module = code.modules.of(target.__module__) if type(target) is FunctionType else None
     latest = module.history.of(target.__name__)[:1] if module else []
     function = latest[0].statement.node if latest else None
     if module is None or not isinstance(function, ast.FunctionDef):

@@ -1,26 +1,24 @@
-"""A fork of the kernel that tries something out, and changes nothing outside itself."""
+"""Tries code out in a fork of the kernel, where it can change nothing outside the fork."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
-import pickle
-import select
 import signal
+import struct
 import sys
-import time
-import warnings
-from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.proof.landlock import give_up_writing
+from distrain_nb.program.values.forked import in_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_NOWHERE = ("/dev/null", os.devnull)
-# Audit events of what reaches beyond the process. Python raises them before it acts.
+_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# Audit events of what reaches beyond the process, which Python raises before it acts. Landlock
+# would refuse most of it too, but code may pass over that, and then its result says nothing.
 _REACHES_OUT = {
     *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink"),
     *("os.chmod", "os.chown", "os.utime", "os.kill", "os.system", "os.exec", "os.posix_spawn"),
@@ -31,101 +29,99 @@ _REACHES_OUT = {
 }
 # Their threads are gone in a fork, and who waits for one waits forever.
 _NO_FORKS = ("tensorflow.python", "jax._src.xla_bridge")
-
-
-class ReachedOut(PermissionError):
-    """The code that is tried out would have changed something outside its process."""
+# Linux's Landlock, by which a process gives up for good what it could change outside itself.
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, alike on all processors
+_VERSION = 1  # asks for the version
+_NO_NEW_PRIVILEGES = 38  # of prctl; the kernel asks for it
+# Write and remove files, and make each kind of them; from version 2 on move, from 3 on truncate.
+_WRITE_FILE = 1 << 1
+_WRITES = (_WRITE_FILE | sum(1 << bit for bit in range(4, 13)), 1 << 13, 1 << 14)
+_CONNECTS, _SIGNALS = 0b11, 0b11  # TCP, from version 4 on; signals and sockets, from 6 on
+_SHARED = Path("/proc/self/maps")
 
 
 class Untried(Exception):
     """Nothing could be learned from a fork; the text says why."""
 
 
-def in_fork(work: Callable[[], Any], seconds: float) -> Any:
-    """Return what a function gives in a fork of this process, which ends then.
-
-    The function's result must be picklable. Raises Untried where there can be no fork, the function
-    raises, or takes longer.
-    """
+def tried(work: Callable[[], Any], seconds: float) -> Any:
+    """Return what a function gives in a fork of this process, which can write no file, start no
+    process and reach no other. The result must be picklable. Raises Untried."""
     loaded = next((name for name in _NO_FORKS if name in sys.modules), "")
-    if loaded or not hasattr(os, "fork"):
-        raise Untried(f"{loaded.partition('.')[0] or sys.platform} allows no fork")
-    ours, theirs = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # from Python 3.12 on: other threads don't come along
-        child = os.fork()
-    if not child:
-        _be_child(work, theirs)
-    os.close(theirs)
-    try:
-        answer = _read(ours, time.monotonic() + seconds)
-    finally:  # also after an interrupt
-        os.close(ours)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(child, 0)
+    if loaded:
+        raise Untried(f"{loaded.partition('.')[0]} has threads, which no fork has")
+    if _shares_memory():
+        raise Untried("this process shares memory, which a fork would change")
+    answer = in_fork(lambda: _guarded(work), seconds)
     if answer is None:
-        raise Untried(f"it takes longer than {seconds:g} s")
-    if not answer:
-        raise Untried("the fork ended by itself")
-    is_result, result = pickle.loads(answer)
+        raise Untried(f"a fork gave no answer within {seconds:g} s")
+    is_result, result = answer
     if not is_result:
         raise Untried(result)
     return result
 
 
-def _read(pipe: int, deadline: float) -> bytes | None:
-    """Return all that comes through a pipe; None if it hasn't come to its end by then."""
-    parts: list[bytes] = []
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        part = os.read(pipe, 1 << 16)
-        if not part:
-            return b"".join(parts)
-        parts.append(part)
-    return None
-
-
-def _be_child(work: Callable[[], Any], pipe: int) -> None:
-    """Do the work, answer, and end without a word: what the kernel has at exit is the kernel's."""
-    try:
-        try:
-            _keep_quiet()
-            if not give_up_writing():
-                raise Untried("the kernel has no Landlock, which keeps a fork from writing files")
-            sys.addaudithook(_refuse)
-            answer = pickle.dumps((True, work()))
-        except BaseException as error:
-            answer = pickle.dumps((False, f"{type(error).__name__}: {error}"))
-        while answer:
-            answer = answer[os.write(pipe, answer) :]
-    finally:
-        os._exit(0)
-
-
-def _keep_quiet() -> None:
-    """Send what the work prints nowhere; have it run in this one thread."""
-    for stopping in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stopping, signal.SIG_DFL)
+def _guarded(work: Callable[[], Any]) -> tuple[bool, Any]:
     signal.setitimer(signal.ITIMER_REAL, 0)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    # ipykernel's streams would send it to the page.
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     sys.dont_write_bytecode = True
     asyncio._set_running_loop(None)  # the kernel's, which doesn't run here
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        # GNU's OpenMP waits forever for its threads, which a fork doesn't have.
-        torch.set_num_threads(1)
+    if not _give_up_writing():
+        return False, "this kernel of Linux has no Landlock, which keeps a fork from writing files"
+    reached: list[str] = []
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        writes = event == "open" and _opens_to_write(*arguments)
+        if writes or event in _REACHES_OUT:
+            reached.append(f"writes {arguments[0]}" if writes else f"calls {event}")
+            raise PermissionError(f"a fork that tries code out {reached[-1]}")
+
+    sys.addaudithook(refuse)
+    result, reason = None, ""
+    try:
+        result = work()
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {error}"
+    if reached:  # the code may have passed over the refusal
+        reason = f"it {reached[0]}"
+    return (False, reason) if reason else (True, result)
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open":
-        path, mode, flags = arguments
-        writes = isinstance(flags, int) and flags & _WRITES and path not in _NOWHERE
-        if writes and not isinstance(path, int):
-            raise ReachedOut(f"it writes {path}")
-    elif event in _REACHES_OUT:
-        raise ReachedOut(f"it calls {event}")
+def _opens_to_write(path: Any, _mode: Any, flags: Any) -> bool:
+    of_file = not isinstance(path, int) and path != os.devnull
+    return of_file and isinstance(flags, int) and bool(flags & _TO_WRITE)
+
+
+def _shares_memory() -> bool:
+    """Return whether a fork could write into memory that others have: shared tensors, mapped
+    files. Python's own locks and anonymous memory of this process are no matter."""
+    lines = _SHARED.read_text(encoding="utf-8", errors="replace").splitlines()
+    shared = [line.split(maxsplit=5) for line in lines if " rw-s " in line]
+    paths = [parts[5] for parts in shared if len(parts) > 5]
+    own = ("/dev/zero", "/dev/shm/sem.")
+    return any(path.startswith("/") and not path.startswith(own) for path in paths)
+
+
+def _give_up_writing() -> bool:
+    """Have this process write no file and reach no other process from now on; return whether the
+    kernel can do that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+    if version < 1:
+        return False
+    files = sum(_WRITES[: min(version, 3)])
+    rules = struct.pack("Q", files)
+    if version >= 4:
+        rules += struct.pack("Q", _CONNECTS)
+    if version >= 6:
+        rules += struct.pack("Q", _SIGNALS)
+    ruleset = libc.syscall(_CREATE, rules, ctypes.c_size_t(len(rules)), ctypes.c_uint32(0))
+    if ruleset < 0:
+        return False
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    allowed = struct.pack("=Qi", _WRITE_FILE, nowhere)
+    libc.syscall(_ADD, ctypes.c_int(ruleset), ctypes.c_int(1), allowed, ctypes.c_uint32(0))
+    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    done = libc.syscall(_RESTRICT, ctypes.c_int(ruleset), ctypes.c_uint32(0))
+    os.close(nowhere)
+    os.close(ruleset)
+    return bool(done == 0)

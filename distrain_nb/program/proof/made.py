@@ -9,10 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb import observed
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.resolve import SourceCode
-from distrain_nb.program.proof.forked import Untried, in_fork
+from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
 from distrain_nb.program.proof.texts import difference, texts_of, without_weights
 from distrain_nb.worker.rank.expected import shown
@@ -55,8 +54,8 @@ def proven(attempt: Callable[[bool], Attempt], replay: Replay | Untried | None) 
     except Untried as why:
         return _untried(program, gathering, why)
     with suppress(Untried):
-        of_cells, whole = attempt(True)
-        if not _errors(of_cells) and not _differences(of_cells, whole, replay):
+        of_cells, gathered = attempt(True)
+        if not _errors(of_cells) and not _differences(of_cells, gathered, replay):
             return of_cells
     findings = [_finding(gathering.found[d.name], d) for d in differences]
     return with_values(program, findings=(*findings, *program.findings))
@@ -64,12 +63,12 @@ def proven(attempt: Callable[[bool], Attempt], replay: Replay | Untried | None) 
 
 def _untried(program: Program, gathering: Gathering, why: Untried) -> Program:
     """Say that what the program makes again is compared with nothing."""
-    made = [needed for needed in gathering.found.values() if _is_made(needed)]
-    if not made:
+    remade = [needed for needed in gathering.found.values() if _is_made(needed)]
+    if not remade:
         return program
-    names = ", ".join(f"`{needed.name}`" for needed in made[:_MOST_NAMED])
+    names = ", ".join(f"`{needed.name}`" for needed in remade[:_MOST_NAMED])
     message = f"nobody compared what ranks make again ({names}) with the notebook: {why}"
-    finding = Finding("capture.unproven", Severity.INFO, made[0].where[0], message)
+    finding = Finding("capture.unproven", Severity.INFO, remade[0].where[0], message)
     return with_values(program, findings=(*program.findings, finding))
 
 
@@ -81,7 +80,7 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
     if _errors(program):
         return []
     there = [n for n in gathering.found.values() if n.name not in gathering.measured]
-    names = [n.name for n in there if _is_made(n) or n.name in replay.made()]
+    names = [n.name for n in there if _is_made(n) or n.name in replay.changed()]
     if not names:
         return []
     namespace = gathering.world.seen.observer.namespace
@@ -90,19 +89,19 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
         program.write(Path(folder))
         alone = _made(folder, names, ALONE)
         other = _made(folder, names, replay.environment)
-    found = []
+    differences = []
     for name in names:
         if path := difference(kernel.get(name, {}), alone[name]):
             notebook = kernel.get(name, {}).get(path, "")
-            found.append(Difference(name, path, notebook, alone[name].get(path, ""), False))
+            differences.append(Difference(name, path, notebook, alone[name].get(path, ""), False))
         elif replay.is_proven(name) and name in replay.other.after:
             texts = replay.other.after[name], other[name]
             if not replay.gives_weights(name):  # every rank has the notebook's
                 texts = without_weights(texts[0]), without_weights(texts[1])
             if path := difference(*texts):
                 differing = texts[0].get(path, ""), texts[1].get(path, "")
-                found.append(Difference(name, path, *differing, True))
-    return found
+                differences.append(Difference(name, path, *differing, True))
+    return differences
 
 
 def _is_made(needed: Needed) -> bool:
@@ -111,12 +110,11 @@ def _is_made(needed: Needed) -> bool:
 
 def _made(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
     def work() -> Any:
-        observed.stop()
         os.environ.update(environment)
-        made = run(Path(folder), before_cell=True)
-        return {name: texts_of(name, made[name]) if name in made else {} for name in names}
+        main = run(Path(folder), before_cell=True)
+        return {name: texts_of(name, main[name]) if name in main else {} for name in names}
 
-    return in_fork(work, SECONDS)  # type: ignore[no-any-return]
+    return tried(work, SECONDS)  # type: ignore[no-any-return]
 
 
 def _finding(needed: Needed, difference: Difference) -> Finding:

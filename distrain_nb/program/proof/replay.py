@@ -13,11 +13,10 @@ from operator import or_
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb import observed
 from distrain_nb.findings import Severity
 from distrain_nb.observed import generators
 from distrain_nb.observed.frames import run_by
-from distrain_nb.program.proof.forked import Untried, in_fork
+from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.texts import difference, is_of_weights, texts_of, without_weights
 from distrain_nb.worker.fingerprint import digest
 from distrain_nb.worker.rank.caches import CACHED
@@ -51,8 +50,8 @@ Texts = dict[str, dict[str, str]]
 
 class Ran(NamedTuple):
     """What cells gave that ran again: `before` are the texts of the kernel's names, `after` those
-    that the cells left, `changed` the statements that changed a name, `steps` the names' digests
-    at first and after each statement, without weights and with them."""
+    that the cells left, `steps` the names' digests at first and after each statement, without
+    weights and with them."""
 
     before: Texts
     after: Texts
@@ -92,7 +91,7 @@ class Replay:
             places.update(now[0] for old, now in pairwise(texts) if old[1] != now[1])
         return [executed for executed in self.executed if executed.at in places]
 
-    def made(self) -> set[str]:
+    def changed(self) -> set[str]:
         """Return the names that the cells bound or changed."""
         return {n for n in self.alone.after if self.makers(n)} | self.knows.keys()
 
@@ -100,23 +99,30 @@ class Replay:
         """Yield the names that rank 1 of 2 would have otherwise, with the first part that differs
         and the statement that gave it."""
         by_place = {executed.at: executed for executed in self.executed}
-        before, alone, other = self.alone.before, self.alone.after, self.other.after
-        for name in {**alone, **other}:
-            texts = [run.get(name, {}) for run in (before, alone, other)]
-            kept = {p for p in {**texts[0], **texts[1]} if texts[0].get(p) == texts[1].get(p)}
-            new = texts[2].keys() - texts[0].keys() - texts[1].keys()
-            sure = [{p: t for p, t in run.items() if p in kept | new} for run in texts[1:]]
-            path = difference(*sure)
+        for name in {**self.alone.after, **self.other.after}:
+            alone, other = self._comparable(name)
+            path = difference(alone, other)
             if not path:
                 continue
-            steps = zip(self.alone.steps, self.other.steps)
-            places = (a[0] for a, o in steps if a[1].get(name) != o[1].get(name))
-            place = next(places, None)
-            both = sure[0].keys() & sure[1].keys()
-            if any(sure[0][p] != sure[1][p] for p in both if is_of_weights(p)):
+            both = alone.keys() & other.keys()
+            if any(alone[p] != other[p] for p in both if is_of_weights(p)):
                 self._own_weights.add(name)
+            steps = zip(self.alone.steps, self.other.steps, strict=True)
+            differing = (one[0] for one, two in steps if one[1].get(name) != two[1].get(name))
+            place = next(differing, None)
             if place is not None:
                 yield name, (path, by_place[place])
+
+    def _comparable(self, name: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Return what a name had alone and as rank 1 of 2, without the parts that the cells don't
+        give as the kernel has them: a time, a draw, what training has changed since."""
+        kernel, alone, other = (
+            texts.get(name, {}) for texts in (self.alone.before, self.alone.after, self.other.after)
+        )
+        unlike = {p for p in {**kernel, **alone} if kernel.get(p) != alone.get(p)}
+        return tuple(  # type: ignore[return-value]
+            {p: text for p, text in texts.items() if p not in unlike} for texts in (alone, other)
+        )
 
 
 def replayed(history: ExecutionHistory, observer: Observer | None) -> Replay | Untried | None:
@@ -132,7 +138,7 @@ def replayed(history: ExecutionHistory, observer: Observer | None) -> Replay | U
 
 def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
     asked = {label for label in cells.labels if cells.asked(label)}
-    found = None
+    replay = None
     for _ in range(_ROUNDS if asked else 0):
         executed = cells.statements(asked)
         took = sum(observer.begun.took.get(label, 0.0) for label in asked)
@@ -140,12 +146,12 @@ def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
             raise Untried(f"they took {took:.0f} s")
         environment = _environment(observer, asked)
         alone = cells.run_again(executed, ALONE)
-        found = Replay(executed, alone, cells.run_again(executed, environment), environment)
-        more = cells.using(found.knows, asked)
+        replay = Replay(executed, alone, cells.run_again(executed, environment), environment)
+        more = cells.using(replay.knows, asked)
         if not more:
             break
         asked |= more
-    return found
+    return replay
 
 
 def _environment(observer: Observer, labels: Iterable[str]) -> dict[str, str]:
@@ -222,7 +228,7 @@ class _Cells:
         for item in executed:
             if any(note.severity is Severity.ERROR for note in item.statement.notes):
                 raise Untried(f"{item.statement.where} is IPython's own syntax")
-        return in_fork(lambda: self._run(executed, environment), SECONDS)  # type: ignore[no-any-return]
+        return tried(lambda: self._run(executed, environment), SECONDS)  # type: ignore[no-any-return]
 
     def _run(self, every: list[Executed], environment: Mapping[str, str]) -> Ran:
         """In the fork: run statements in the kernel's own names, so that its functions see them."""
@@ -232,7 +238,6 @@ class _Cells:
         watched = binds.union(*map(self._reads, every))
         watched = {n for n in watched if not _OF_IPYTHON.fullmatch(n)}
         watched |= {n for n in self.observer.filled() if n in names}
-        observed.stop()
         before = _texts(names, watched)
         for name in binds:  # that no other cell bound before
             first = self.history.bindings.get(name, every)[0]
@@ -262,12 +267,12 @@ def _digests(texts: Texts) -> dict[str, tuple[str, str]]:
 
 def _texts(names: Mapping[str, Any], watched: Iterable[str]) -> Texts:
     """Return texts of names; of modules those of what the notebook has put into them."""
-    found = {name: names[name] for name in watched if name in names}
-    for name, module in [*found.items()]:
+    objects = {name: names[name] for name in watched if name in names}
+    for name, module in [*objects.items()]:
         if isinstance(module, ModuleType):
             items = [*vars(module).items()]
-            found.update((f"{name}.{key}", value) for key, value in items if _is_own(value))
-    return {name: texts_of(name, value) for name, value in found.items()}
+            objects.update((f"{name}.{key}", value) for key, value in items if _is_own(value))
+    return {name: texts_of(name, value) for name, value in objects.items()}
 
 
 def _is_own(value: Any) -> bool:

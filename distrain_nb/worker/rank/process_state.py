@@ -69,7 +69,7 @@ def _hook(name: str) -> ProcessState:
 
 def _of_user(function: Any) -> Any:
     """Return a function that the user has written, None for others."""
-    if not isinstance(function, FunctionType) or is_of_package(function):
+    if type(function) is not FunctionType or is_of_package(function):
         return None
     file = _file(function)
     of_python = function.__module__ != "__main__" and (not file or file.startswith(_PYTHON))
@@ -215,7 +215,7 @@ def _keywords(get: str, put: str, usual: Mapping[str, Any]) -> ProcessState:
 
 def _handlers(module: Any) -> Dict[str, Any]:
     handlers = {s.name: module.getsignal(s) for s in module.Signals}
-    return {n: f for n, f in handlers.items() if isinstance(f, FunctionType) and _of_user(f)}
+    return {n: f for n, f in handlers.items() if type(f) is FunctionType and _of_user(f)}
 
 
 def _timers(module: Any) -> Dict[str, float]:

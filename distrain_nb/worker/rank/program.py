@@ -21,6 +21,8 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from distrain_nb.worker.functions import labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.kept import keep
+from distrain_nb.worker.rank.later import LATER, make_on_demand
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -32,6 +34,7 @@ OF_PROGRAM = (
     ENVIRONMENT,
     TUNED,
     expected.EXPECTED,
+    LATER,
 )  # what stands beside its code
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
@@ -175,6 +178,7 @@ def run(folder: Path, before_cell: bool = False) -> Dict[str, Any]:
     environment = dict(os.environ)
     main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
+    make_on_demand(folder, vars(main), flags)
     interactive.begin()
     frameworks.change_process_groups()
     frameworks.reduce()
@@ -183,6 +187,7 @@ def run(folder: Path, before_cell: bool = False) -> Dict[str, Any]:
     if before_cell:  # it is tried in the notebook's own environment
         os.environ.clear()
         os.environ.update(environment)
+    keep(expectations.get("since_import", {}))
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
