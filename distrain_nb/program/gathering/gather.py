@@ -240,9 +240,8 @@ class Gathering:
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
-            made = (
-                None if pending.deleted else remake(pending.name, value, pending.where, self.world)
-            )
+            name, where = pending.name, pending.where
+            made = None if pending.deleted else remake(name, value, where, self.world)
             if made is None or not self._remade(made, pending, value):
                 self._carry(pending, None if pending.deleted else value)
         else:

@@ -12,10 +12,12 @@ from itertools import pairwise
 from operator import or_
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from distrain_nb.findings import Severity
 from distrain_nb.observed import generators
 from distrain_nb.observed.frames import run_by
+from distrain_nb.program.notebook.history import LEFT_OUT
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.texts import difference, is_of_weights, texts_of, without_weights
 from distrain_nb.worker.fingerprint import digest
@@ -130,10 +132,20 @@ def replayed(history: ExecutionHistory, observer: Observer | None) -> Replay | U
     where no cell asked, and Untried where they can't run again."""
     if observer is None:
         return None
-    try:
-        return _replayed(_Cells(history, observer), observer)
-    except Untried as why:
-        return why
+    cells = _Cells(history, observer)
+    state = cells.state()
+    before, replay = _latest.get(observer, (None, None))
+    if before != state:
+        try:
+            replay = _replayed(cells, observer)
+        except Untried as why:
+            replay = why
+        _latest[observer] = state, replay
+    return replay
+
+
+# What came of the cells as they are: a form looks at a cell again with each change of an option.
+_latest: WeakKeyDictionary[Observer, tuple[object, Replay | Untried | None]] = WeakKeyDictionary()
 
 
 def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
@@ -175,6 +187,14 @@ class _Cells:
 
         askers = observer.askers
         self.answers = {n for n, v in [*self.namespace.items()] if _keeps_answers(v, askers)}
+
+    def state(self) -> object:
+        """Return what is equal while no cell has run but such as start a job, and no name stands
+        for another object."""
+        ran = [e for e in self.history.executed if not e.statement.text.startswith(LEFT_OUT)]
+        names = [(name, id(value)) for name, value in [*self.namespace.items()]]
+        ours = tuple(pair for pair in names if not _OF_IPYTHON.fullmatch(pair[0]))
+        return tuple((e.at, e.statement) for e in ran), ours
 
     def asked(self, label: str) -> bool:
         """Return whether a cell asked for the rank, or read what knows it."""

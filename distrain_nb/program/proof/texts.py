@@ -31,6 +31,8 @@ class _Whole(Look):
             self.parts[f"{path}.requires_grad"] = f"bool {obj.requires_grad}"
         if isinstance(obj, BuiltinFunctionType) and isinstance(obj.__self__, _OF_NO_OBJECT):
             return f"function {obj.__module__}.{obj.__qualname__}", ()
+        if isinstance(obj, dict) and path.endswith("_hooks"):  # by numbers of this process
+            return "dict", [(f"{path}[{n}]", hook) for n, hook in enumerate(obj.values())]
         text, inside = super().kind(path, obj)
         if hasattr(type(obj), "__array__") and ", " in text:
             text, _, values = text.rpartition(", ")
