@@ -61,7 +61,8 @@ def by_handle(folder, inode):
 
 def by_own_handle(folder):
     handle, mount = Handle(128, 0), ctypes.c_int()
-    call(libc.name_to_handle_at, -100, folder.encode(), ctypes.byref(handle), ctypes.byref(mount), 0)
+    name = folder.encode()
+    call(libc.name_to_handle_at, -100, name, ctypes.byref(handle), ctypes.byref(mount), 0)
     at = os.open(folder, os.O_RDONLY)
     opened = call(libc.open_by_handle_at, at, ctypes.byref(handle), os.O_RDONLY | os.O_DIRECTORY)
     return "opened " + str(os.listdir(opened))

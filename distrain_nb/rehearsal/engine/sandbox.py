@@ -145,8 +145,8 @@ class Sandboxes:
     @property
     def note(self) -> str:
         return (
-            "Replicas run under bubblewrap from their unpacked images, without any capability: they "
-            "write to their own folders and buckets alone, and share this machine's network."
+            "Replicas run under bubblewrap from their unpacked images, without capabilities. They "
+            "write only to folders and buckets of their own, and share this machine's network."
         )
 
     def pull(self, image: str) -> None:
@@ -171,17 +171,8 @@ def find() -> Sandboxes | None:
     program = shutil.which(_PROGRAM)
     if program is None:
         return None
-    trial = [
-        program,
-        *_POWERLESS,
-        "--ro-bind",
-        "/",
-        "/",
-        "--unshare-pid",
-        "--proc",
-        "/proc",
-        "true",
-    ]
+    mounts = ("--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
+    trial = [program, *_POWERLESS, "--unshare-pid", *mounts, "true"]
     done = subprocess.run(trial, capture_output=True, check=False)
     return Sandboxes(program) if done.returncode == 0 else None
 
