@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -36,6 +37,7 @@ PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
 # NCCL finds the Reduction Server's plugin by itself; that it has is said nowhere but in its log.
+_LONGEST_DISPLAY_NAME = 128  # characters
 SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -56,8 +58,8 @@ def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dic
 
 
 def display_name(job: VertexJob) -> str:
-    """Return the job's name in the console."""
-    return job.name or "distrain"
+    """Return the job's name in the console, as much of it as the service takes."""
+    return job.name[:_LONGEST_DISPLAY_NAME] or "distrain"
 
 
 def labels(job: VertexJob) -> dict[str, str]:
@@ -205,8 +207,9 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
 def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
     """Return a container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
+    worker = shlex.quote(f"{code}/worker")
     ours = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
-    start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
+    start = f'PYTHONPATH={worker}:"$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
     return {
         "imageUri": image,
         "command": ["sh", "-c", start, "sh"],
