@@ -8,6 +8,7 @@ import pytest
 
 import distrain_nb as d
 from distrain_nb.errors import OptionError
+from distrain_nb.places.slurm.service import LEFT_WITHIN_S, start_failure
 from tests.conftest import eventually
 from tests.odd_names import ALLOWED, REFUSED
 from tests.slurm.cluster import Cluster
@@ -35,3 +36,28 @@ def test_every_name_works_or_is_refused(slurm: Cluster, work: Path, tmp_path: Pa
     for name in REFUSED:
         with pytest.raises(OptionError, match="--name"):
             d.submit("1", on="slurm", workers=1, name=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        ({"python": "/no/python"}, "the nodes can't start /no/python (--python): No such file"),
+        ({"python": "/bin/false"}, "no replica came up: "),
+    ],
+    ids=["not there", "of another kind"],
+)
+def test_what_cannot_be_started_is_named_at_once(
+    slurm: Cluster, work: Path, options: dict[str, str], cause: str
+) -> None:
+    run = d.submit("1", on="slurm", workers=1, cpus=1, **options)
+    assert eventually(lambda: run.state.final, within=60)
+    assert run.status.error.startswith(cause), run.status.error
+    times = run.status.times
+    assert times["failed"] - times.get("running", times["starting"]) < LEFT_WITHIN_S
+
+
+def test_causes_of_a_start() -> None:
+    printed = "slurmstepd: error: execve(): apptainer: No such file or directory\nsrun: error: x\n"
+    missing = "the nodes can't start apptainer (--container): No such file or directory"
+    assert start_failure(printed) == missing
+    assert start_failure("FATAL: no image\nsrun: error: y") == "no replica came up: FATAL: no image"

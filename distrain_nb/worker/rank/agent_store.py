@@ -32,7 +32,7 @@ def _change(_: Any) -> None:
     init = store.__init__
 
     @functools.wraps(init)
-    def __init__(self: Any, *arguments: Any, **named: Any) -> None:
+    def begin(self: Any, *arguments: Any, **named: Any) -> None:
         is_master = named.get("is_master", arguments[_IS_MASTER : _IS_MASTER + 1])
         if is_master in (False, (), (False,)) and not _served and _is_ours(*arguments, **named):
             _served.append(None)  # whatever comes of it, it is tried once
@@ -45,7 +45,7 @@ def _change(_: Any) -> None:
                 pass
         init(self, *arguments, **named)
 
-    store.__init__ = __init__
+    store.__init__ = begin
 
 
 def _is_ours(*arguments: Any, **named: Any) -> bool:
