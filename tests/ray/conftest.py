@@ -60,6 +60,7 @@ class RayCluster:
     ports: list[int] = field(default_factory=list)
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     login: dict[str, str] = field(default_factory=dict)  # headers of requests
+    left_out: tuple[str, ...] = BESIDE_JAX  # modules that no process of it can import
     files: dict[str, int] = field(default_factory=dict)
     place: Path = Path()  # where the node that was started last has its session
 
@@ -117,7 +118,7 @@ class RayCluster:
         """Start the head alone and wait for it."""
         self.ports = [free_port(), free_port()]
         self.without.mkdir()
-        leave_out(self.without, BESIDE_JAX)
+        leave_out(self.without, self.left_out)
         port, dashboard = self.ports
         self.up(
             HEAD, 1, "--head", f"--port={port}", "--dashboard-host=127.0.0.1",

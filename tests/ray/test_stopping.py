@@ -40,7 +40,7 @@ while True:
 def test_there_is_time_to_save(cluster: RayCluster, home: Path, tmp_path: Path, by: str) -> None:
     options = cluster.options(cpus="0.5", folder=str(tmp_path / "shared"))
     run = d.submit(SAVES_SLOWLY, primary=1, **options)
-    wait_for(lambda: "begun" in str(run.logs()))
+    wait_for(lambda: "begun" in str(run.logs()), 900)
     if by == "cancel":
         run.cancel()
     else:

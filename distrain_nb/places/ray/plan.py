@@ -111,7 +111,7 @@ class RayPlan:
         spec = self.spec()
         lines = [f"# {note}\n" for note in setting_notes({"address": self.address})]
         bundles = [{**b.needs, **({"group": b.group} if b.group else {})} for b in self.bundles]
-        request = {
+        request: dict[str, object] = {
             "address": self.address.value,
             "submission_id": spec.run,
             "placement_group": {"bundles": bundles, "strategy": self.job.options.placement},

@@ -139,8 +139,8 @@ class _Asked:
         of_task = self._counted("gpus-per-task") or self._tres_of_task()
         of_all = self._counted("gpus")
         tasks_of_gpu = self._number("ntasks-per-gpu")
-        known = [it for it in (on_node, of_socket, of_task, of_all) if it]
-        kind = kind or next((it[0] for it in known if it[0]), "")
+        counts = [it for it in (on_node, of_socket, of_task, of_all) if it]
+        kind = kind or next((it[0] for it in counts if it[0]), "")
         of_node = of_node or (on_node[1] if on_node else 0)
         of_node = of_node or (of_socket[1] * sockets if of_socket else 0)
         total = of_all[1] if of_all else 0

@@ -20,7 +20,7 @@ from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.functions import labels, tell_linecache
-from distrain_nb.worker.rank import agent_store, expected, frameworks, interactive
+from distrain_nb.worker.rank import expected, frameworks, interactive
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -175,7 +175,7 @@ def run(folder: Path) -> Dict[str, Any]:
     pieces, flags = read_pieces(folder)
     interactive.begin()
     frameworks.change_process_groups()
-    agent_store.serve()
+    frameworks.serve_store()
     frameworks.reduce()
     frameworks.change_jax()
     expectations = expected.read(folder)
