@@ -54,6 +54,7 @@ def test_a_script_is_read() -> None:
         ("--gres=gpu:3,VRAM:12G --ntasks=1", "--workers gpu:3"),
         ("--gres=tmp:100G,gpu:v100:2", "--workers gpu:v100:2"),
         ("--gres=gpu:0", "--workers 1"),
+        ("--gres=tpu:4", "--workers tpu:4"),
         ("--nodes=1k", "--workers 1024"),
         ("-N1 --gres=gpu:4\n#SBATCH hetjob\n#SBATCH -N4 -c8", "--workers gpu:4"),
         ("-N4 -c8\n#SBATCH hetjob\n#SBATCH -N2 --gpus-per-node=8", "--workers 2*gpu:8"),

@@ -93,6 +93,8 @@ class _Asked:
             if total % nodes:
                 self._lost.append(f"--gpus={total}")  # its nodes would differ
         machine = ":".join(filter(None, ("gpu", kind, str(per_node_gpus)))) if per_node_gpus else ""
+        if not machine and "," not in self.options.get("gres", ","):
+            machine = self.options.pop("gres")  # of another kind, such as a TPU
         started = _RANKS.search(script)
         ranks = int(started[1]) if started else per_node if per_node > 1 else None
         default = per_node_gpus or 1

@@ -37,7 +37,6 @@ PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
 # NCCL finds the Reduction Server's plugin by itself; that it has is said nowhere but in its log.
-_LONGEST_DISPLAY_NAME = 128  # characters
 SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -58,8 +57,8 @@ def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dic
 
 
 def display_name(job: VertexJob) -> str:
-    """Return the job's name in the console, as much of it as the service takes."""
-    return job.name[:_LONGEST_DISPLAY_NAME] or "distrain"
+    """Return the job's name in the console."""
+    return job.name or "distrain"
 
 
 def labels(job: VertexJob) -> dict[str, str]:
