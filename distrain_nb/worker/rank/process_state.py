@@ -12,7 +12,18 @@ import os
 import re
 import sys
 from types import FunctionType
-from typing import Any, Callable, Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from distrain_nb.worker.rank import package_state
 from distrain_nb.worker.rank.on_import import on_import
@@ -224,6 +235,12 @@ def _timers(module: Any) -> Dict[str, float]:
     return {name: times[1] for name, times in running.items() if any(times)}
 
 
+def _added_arguments() -> List[str]:
+    from distrain_nb.worker.rank.program import added_arguments  # which imports this module
+
+    return added_arguments()
+
+
 _GLOBAL_HOOKS = ProcessState(
     package_state.global_hooks,
     package_state.set_global_hooks,
@@ -231,6 +248,13 @@ _GLOBAL_HOOKS = ProcessState(
     r"register_(module|optimizer)_\w+",
 )
 TABLE: Dict[str, ProcessState] = {
+    # A study's trial adds its own arguments to those that the notebook has set.
+    "sys:argv": ProcessState(
+        lambda module: [*module.argv],
+        lambda module, words: setattr(module, "argv", [*words, *_added_arguments()]),
+        FIRST,
+        "argv.*",
+    ),
     "sys:getrecursionlimit()": _called("getrecursionlimit", "setrecursionlimit", 1000),
     "sys:getswitchinterval()": _called("getswitchinterval", "setswitchinterval", 0.005),
     "sys:get_int_max_str_digits()": _called(
