@@ -179,6 +179,7 @@ def run(folder: Path) -> Dict[str, Any]:
     make_on_demand(folder, vars(main), flags)
     interactive.begin()
     frameworks.change_process_groups()
+    frameworks.serve_store()
     frameworks.reduce()
     frameworks.change_jax()
     expectations = expected.read(folder)
