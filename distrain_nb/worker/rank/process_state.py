@@ -18,7 +18,6 @@ from typing import (
     Collection,
     Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
     Optional,
@@ -155,18 +154,6 @@ def _set_gc(module: Any, is_on: bool) -> None:
     (module.enable if is_on else module.disable)()
 
 
-def _decimal(module: Any) -> Tuple[Any, ...]:
-    context = module.getcontext()
-    traps = tuple(sorted(kind.__name__ for kind, is_on in context.traps.items() if is_on))
-    return (*(getattr(context, name) for name in _OF_DECIMAL), traps)
-
-
-def _set_decimal(module: Any, value: Tuple[Any, ...]) -> None:
-    traps = [getattr(module, name) for name in value[-1]]
-    module.setcontext(module.Context(*value[:-1], [], traps))
-
-
-_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _TRAPS = ("DivisionByZero", "InvalidOperation", "Overflow")
 
 
@@ -235,12 +222,6 @@ def _timers(module: Any) -> Dict[str, float]:
     return {name: times[1] for name, times in running.items() if any(times)}
 
 
-def _added_arguments() -> List[str]:
-    from distrain_nb.worker.rank.program import added_arguments  # which imports this module
-
-    return added_arguments()
-
-
 _GLOBAL_HOOKS = ProcessState(
     package_state.global_hooks,
     package_state.set_global_hooks,
@@ -250,10 +231,7 @@ _GLOBAL_HOOKS = ProcessState(
 TABLE: Dict[str, ProcessState] = {
     # A study's trial adds its own arguments to those that the notebook has set.
     "sys:argv": ProcessState(
-        lambda module: [*module.argv],
-        lambda module, words: setattr(module, "argv", [*words, *_added_arguments()]),
-        FIRST,
-        "argv.*",
+        lambda module: [*module.argv], package_state.set_arguments, FIRST, "argv.*"
     ),
     "sys:getrecursionlimit()": _called("getrecursionlimit", "setrecursionlimit", 1000),
     "sys:getswitchinterval()": _called("getswitchinterval", "setswitchinterval", 0.005),
@@ -299,8 +277,8 @@ TABLE: Dict[str, ProcessState] = {
         "set_threshold",
     ),
     "decimal:getcontext()": ProcessState(
-        _decimal,
-        _set_decimal,
+        package_state.decimal_context,
+        package_state.set_decimal_context,
         (28, "ROUND_HALF_EVEN", -999999, 999999, 1, 0, _TRAPS),
         "setcontext|getcontext.*",
     ),
