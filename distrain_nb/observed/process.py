@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
-from distrain_nb.worker.rank.kept import DELETED, SETTINGS, VARIABLES
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
+from distrain_nb.worker.rank.since_import import SinceImport
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -35,8 +35,8 @@ class Settings:
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
         self.seeded: list[Seeded] = []
-        self._known = {*sys.modules}
-        self._at_import: dict[str, dict[str, dict[str, Any]]] = {}  # by the user's modules
+        self._modules_before = {*sys.modules}
+        self._at_import: dict[str, tuple[Mapping[Any, Any], Mapping[Any, Any]]] = {}
         self._imported()
 
     def keep(self) -> None:
@@ -76,26 +76,21 @@ class Settings:
 
     def _keep_at_import(self) -> None:
         """Keep what the process had when the user's own modules had been imported."""
-        new, self._known = sys.modules.keys() - self._known, {*sys.modules}
-        own = [name for name in new if is_users(sys.modules.get(name))]
-        if own:
-            state = {SETTINGS: dict(read()), VARIABLES: dict(os.environ._data)}  # type: ignore[attr-defined]
-            self._at_import.update(dict.fromkeys(own, state))
+        new, self._modules_before = sys.modules.keys() - self._modules_before, {*sys.modules}
+        users = [name for name in new if is_users(sys.modules.get(name))]
+        if users:
+            self._at_import.update(dict.fromkeys(users, _state()))
 
-    def since_import(self, modules: Collection[str]) -> dict[str, dict[str, list[str]]]:
-        """Return the names of settings and variables that are others than when these modules had
-        been imported, by the modules."""
-        now = {SETTINGS: dict(read()), VARIABLES: dict(os.environ._data)}  # type: ignore[attr-defined]
-        since = dict[str, dict[str, list[str]]]()
+    def since_import(self, modules: Collection[str]) -> dict[str, SinceImport]:
+        """Return what is another one than when these modules had been imported, by the modules."""
+        (settings, variables), since = _state(), dict[str, SinceImport]()
         for module in modules & self._at_import.keys():
-            kinds = {
-                kind: _others(then, now[kind]) for kind, then in self._at_import[module].items()
-            }
-            if any(kinds.values()):
-                gone = {n for n in kinds[VARIABLES] if _value(n) is None}
-                kept = [n for n in kinds[VARIABLES] if n not in gone]
-                since[module] = {**kinds, VARIABLES: kept, DELETED: sorted(gone)}
-        return since
+            before_settings, before_variables = self._at_import[module]
+            names = _others(before_variables, variables)
+            deleted = [name for name in names if _value(name) is None]
+            changed = [name for name in names if name not in deleted]
+            since[module] = SinceImport(_others(before_settings, settings), changed, deleted)
+        return {module: names for module, names in since.items() if any(names)}
 
     def changed(
         self, roots: Collection[str], by_world: Collection[str]
@@ -123,10 +118,15 @@ class Settings:
         return own or not is_of_package(category)
 
 
-def _others(then: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[str]:
+def _state() -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
+    """Return the settings and the variables of this process; nobody notes that."""
+    return dict(read()), dict(os.environ._data)  # type: ignore[attr-defined]
+
+
+def _others(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[str]:
     """Return the names that stand for something else now."""
-    names = {*then, *now}
-    return sorted(os.fsdecode(n) for n in names if then.get(n) != now.get(n))
+    names = {*before, *now}
+    return sorted(os.fsdecode(n) for n in names if before.get(n) != now.get(n))
 
 
 def is_brought(module: str, roots: Collection[str]) -> bool:

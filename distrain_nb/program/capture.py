@@ -24,7 +24,7 @@ from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
-from distrain_nb.program.notebook.settings import settings_findings, settings_of
+from distrain_nb.program.notebook.settings import concerning, settings_findings, settings_of
 from distrain_nb.program.program import (
     NO_PROGRAM,
     SYNTAX_ERROR,
@@ -273,7 +273,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     every = settings_of(world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
-    settings = [s for s in every if s.concerns(roots)]
+    settings = concerning(every, roots, world)
     gathering.findings += settings_findings(settings, by_value, remaining)
     # Of a variable of the environment it is said that ranks have the notebook's.
     unlike = (s.executed for s in settings if world.gone_since(s.executed))

@@ -41,13 +41,13 @@ class OtherClass(ValueError):
 
 
 def make_older_class(
-    main: Any, text: Sequence[Any], given: Mapping[str, Any], bases: Iterable[type]
+    main: Any, text: Sequence[Any], older_names: Mapping[str, Any], bases: Iterable[type]
 ) -> Any:
     """Return the class of a statement, whose functions read the names of `main`. It is not bound
-    there. `given` stand for their names, as these mean others by now. What `bases` do when a class
-    is made of them they have done in the notebook, and it is in their state."""
+    there. `older_names` have what names meant that mean something else by now. What `bases` do when
+    a class is made of them they have done in the notebook, and it is in their state."""
     origin = ClassText(*text)
-    names = dict(given)
+    names = dict(older_names)
     with without_hooks(bases):
         exec(origin.code(), main, names)
     tell_linecache(origin.label, origin.first, origin.lines)

@@ -53,9 +53,9 @@ def no_source(pending: PendingName, value: Any, notebook: Notebook) -> Finding:
     kind = "class" if isinstance(value, type) else "function"
     way = "define it at the top level of a cell, or import it from a file"
     usual: tuple[str, tuple[Fix[str], ...]] = (f"not what any executed cell defines: {way}", ())
-    said, fixes = _run_that_defines(pending.name, notebook) or usual
+    reason, fixes = _run_that_defines(pending.name, notebook) or usual
     severity = Severity.ERROR if pending.required else Severity.WARNING
-    message = f"the {kind} `{pending.name}` is {said}"
+    message = f"the {kind} `{pending.name}` is {reason}"
     return Finding("capture.no-source", severity, pending.where, message, fixes)
 
 

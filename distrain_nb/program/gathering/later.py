@@ -58,8 +58,8 @@ def made_later(gathering: Gathering, texts: Iterable[str]) -> MadeLater:
         and gathering.definitions.names(value)
     ]
     unread = Later([], "nothing in the cell seems to read a file")
-    made = {name: _later(name, gathering, values) if reads else unread for name in names}
-    return MadeLater(made, _data(values, gathering) if values else None)
+    definitions = {name: _later(name, gathering, values) if reads else unread for name in names}
+    return MadeLater(definitions, _data(values, gathering) if values else None)
 
 
 def _data(values: Mapping[str, Any], gathering: Gathering) -> Data:
@@ -81,12 +81,15 @@ def _later(name: str, gathering: Gathering, values: dict[str, Any]) -> Later:
         if needed.model or (needed.trial and needed.trial.size > _MOST_OF_VALUE):
             return Later([], f"it needs `{path}`, whose value doesn't travel for this")
     steps = [*_steps(new, gathering)]
-    given = {s.text: new[s.text].value for s in steps if not s.line}
+    values_by_name = {s.text: new[s.text].value for s in steps if not s.line}
     text = "\n".join(step.text for step in steps).encode()
-    texts = [text, *(v.encode(errors="replace") for v in given.values() if isinstance(v, str))]
+    texts = [
+        text,
+        *(v.encode(errors="replace") for v in values_by_name.values() if isinstance(v, str)),
+    ]
     if any(any(prefixed(t)) or any(secrets_by_context(t, ".py")) for t in texts):
         return Later([], "its text looks like it has a secret")
-    values.update(given)
+    values.update(values_by_name)
     return Later(steps)
 
 

@@ -43,11 +43,11 @@ class Older(NamedTuple):
 
     text: ClassText
     statement: Statement
-    given: Mapping[str, Any]
+    older_names: Mapping[str, Any]
     bases: tuple[type, ...]
 
     def make(self, namespace: Mapping[str, Any]) -> Any:
-        return make_older_class(namespace, self.text, self.given, self.bases)
+        return make_older_class(namespace, self.text, self.older_names, self.bases)
 
 
 class OlderClasses:
@@ -75,17 +75,17 @@ class OlderClasses:
         texts = set[str]()
         for executed in self.history.of(cls.__name__):
             statement, name = executed.statement, cls.__name__
-            made = isinstance(statement.node, _STATEMENTS) and made_by(statement, name, cls)
-            if not made or statement.text in texts:
+            is_maker = isinstance(statement.node, _STATEMENTS) and made_by(statement, name, cls)
+            if not is_maker or statement.text in texts:
                 continue
             texts.add(statement.text)
             lines = tuple(statement.text.split("\n"))
             text = ClassText(statement.label, statement.line, lines, name, flags)
             needs = statement.names().needs
             named = {base.__name__: base for base in cls.__bases__ if base.__name__ in needs}
-            given = {n: base for n, base in named.items() if self.namespace.get(n) is not base}
+            meant = {n: base for n, base in named.items() if self.namespace.get(n) is not base}
             bases = tuple(c for c in cls.__mro__[1:] if _HOOK in vars(c) and self._owns(c))
-            yield Older(text, statement, given, bases)
+            yield Older(text, statement, meant, bases)
 
     def _owns(self, obj: Any) -> bool:
         return bool(obj.__module__ == self.namespace.get("__name__", "__main__"))
@@ -94,19 +94,20 @@ class OlderClasses:
         """Return whether the statement calls functions of the notebook: decorators, metaclasses."""
         needs = (use for use in older.statement.names().needs.values() if use.at_once)
         read = [self.namespace.get(use.name) for use in needs]
-        own = (v for v in read if isinstance(v, (type, FunctionType)) and v not in cls.__mro__)
-        definitions = [type(cls), *own]
-        return any(map(self._owns, definitions))
+        definitions = (
+            v for v in read if isinstance(v, (type, FunctionType)) and v not in cls.__mro__
+        )
+        return any(map(self._owns, [type(cls), *definitions]))
 
     def _first_same(self, cls: type, candidates: list[Older]) -> int | None:
         expected = fingerprint(cls.__name__, cls, ("__main__",))
         for number, older in enumerate(candidates):
             before = self._states()
             try:
-                made = older.make(self.namespace)
+                again = older.make(self.namespace)
             except Exception:  # what the text needs has changed: it may be another one
                 continue
-            if not [*differences(made, expected)] and self._states() == before:
+            if not [*differences(again, expected)] and self._states() == before:
                 return number
         return None
 

@@ -239,9 +239,11 @@ class NotebookWriter(Writer):
             raise _LocalFunction
         self.seen.makes_classes = True
         uses = [u for u in older.statement.names().needs.values() if u.name in known.namespace]
-        self.seen.names.update(u.name for u in uses if u.at_once and u.name not in older.given)
+        self.seen.names.update(
+            u.name for u in uses if u.at_once and u.name not in older.older_names
+        )
         self.seen.later.update(u.name for u in uses if not u.at_once)
-        made_of = ("older class", tuple(older.text), older.given, older.bases)
+        made_of = ("older class", tuple(older.text), older.older_names, older.bases)
         return out_of_band, made_of, state_of_class(cls), None, None, set_older_class
 
 

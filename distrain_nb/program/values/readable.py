@@ -47,17 +47,17 @@ def read_back(values: Mapping[str, tuple[Any, Seen]], definitions: Definitions) 
 
     Functions and classes of the notebook stand for themselves.
     """
-    wanted = {n: v for n, (v, seen) in values.items() if _runs_code(seen)}
-    if not wanted:
+    to_read = {n: v for n, (v, contents) in values.items() if _runs_code(contents)}
+    if not to_read:
         return {}
-    work = partial(_read_all, wanted, definitions)
+    work = partial(_read_all, to_read, definitions)
     copies: dict[str, Copy] | None = in_fork(work, _LIMIT_S)
     return copies or {}
 
 
-def _runs_code(seen: Seen) -> bool:
-    roots = {module.partition(".")[0] for module in seen.modules}
-    runs = bool(seen.names or seen.modules - _PLAIN or seen.makes_classes)
+def _runs_code(contents: Seen) -> bool:
+    roots = {module.partition(".")[0] for module in contents.modules}
+    runs = bool(contents.names or contents.modules - _PLAIN or contents.makes_classes)
     return runs and _THREADED.isdisjoint(roots)
 
 
@@ -119,17 +119,17 @@ class _Restoring(Restoring):
 
 class _Reader(Reader):
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name)
-        return _set_class if found is set_class else _without_del(found)
+        obj = super().find_class(module, name)
+        return _set_class if obj is set_class else _without_del(obj)
 
 
-def _without_del(found: Any) -> Any:
+def _without_del(obj: Any) -> Any:
     """Take `__del__` from a class in this fork: it may delete the notebook's file, or close what
     the notebook still uses."""
-    for cls in found.__mro__ if isinstance(found, type) else ():
+    for cls in obj.__mro__ if isinstance(obj, type) else ():
         if "__del__" in vars(cls) and cls.__flags__ & _HEAP_TYPE:
             type.__delattr__(cls, "__del__")
-    return found
+    return obj
 
 
 def _set_class(cls: type, state: Mapping[str, Any]) -> None:

@@ -12,7 +12,17 @@ import os
 import re
 import sys
 from types import FunctionType
-from typing import Any, Callable, Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from distrain_nb.worker.rank import package_state
 from distrain_nb.worker.rank.on_import import on_import
@@ -144,18 +154,6 @@ def _set_gc(module: Any, is_on: bool) -> None:
     (module.enable if is_on else module.disable)()
 
 
-def _decimal(module: Any) -> Tuple[Any, ...]:
-    context = module.getcontext()
-    traps = tuple(sorted(kind.__name__ for kind, is_on in context.traps.items() if is_on))
-    return (*(getattr(context, name) for name in _OF_DECIMAL), traps)
-
-
-def _set_decimal(module: Any, value: Tuple[Any, ...]) -> None:
-    traps = [getattr(module, name) for name in value[-1]]
-    module.setcontext(module.Context(*value[:-1], [], traps))
-
-
-_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _TRAPS = ("DivisionByZero", "InvalidOperation", "Overflow")
 
 
@@ -231,6 +229,10 @@ _GLOBAL_HOOKS = ProcessState(
     r"register_(module|optimizer)_\w+",
 )
 TABLE: Dict[str, ProcessState] = {
+    # A study's trial adds its own arguments to those that the notebook has set.
+    "sys:argv": ProcessState(
+        lambda module: [*module.argv], package_state.set_arguments, FIRST, "argv.*"
+    ),
     "sys:getrecursionlimit()": _called("getrecursionlimit", "setrecursionlimit", 1000),
     "sys:getswitchinterval()": _called("getswitchinterval", "setswitchinterval", 0.005),
     "sys:get_int_max_str_digits()": _called(
@@ -275,8 +277,8 @@ TABLE: Dict[str, ProcessState] = {
         "set_threshold",
     ),
     "decimal:getcontext()": ProcessState(
-        _decimal,
-        _set_decimal,
+        package_state.decimal_context,
+        package_state.set_decimal_context,
         (28, "ROUND_HALF_EVEN", -999999, 999999, 1, 0, _TRAPS),
         "setcontext|getcontext.*",
     ),

@@ -21,8 +21,8 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from distrain_nb.worker.functions import labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
-from distrain_nb.worker.rank.kept import keep
 from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
