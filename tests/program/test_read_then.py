@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.findings import Severity
 from tests.program.notebooks import of_rank
 
 if TYPE_CHECKING:
@@ -187,13 +186,12 @@ def test_a_name_that_globals_set_to_no_rank_is_what_it_is(kernel: Kernel, server
     assert server.results(kernel.capture("print('RESULT', v)")) == 7
 
 
-def test_a_definition_that_is_another_by_now_is_named(kernel: Kernel) -> None:
+def test_a_definition_that_is_another_by_now_is_named(kernel: Kernel, server: Server) -> None:
     """The rank had a TypeError at a line that the notebook ran without one."""
     made = "def outer():\n    r = int(os.environ.get('RANK', 0))\n    return lambda: r"
     for text in ("import os", made, "f = outer()", "def outer(x): return x"):
         kernel.run(text)
-    (finding,) = [f for f in kernel.capture("f()").findings if f.code == "capture.rebound"]
-    assert "with the present `outer`, which Cell In[4], line 1 has set since" in finding.message
-    assert finding.severity is Severity.ERROR  # nothing compares what asks for the world
+    said = "with the present `outer`, which Cell In[4], line 1 has set since"
+    assert_made_or_refused(kernel, server, "f()", said)
     kernel.run(made)
     assert "capture.rebound" not in [f.code for f in kernel.capture("f()").findings]

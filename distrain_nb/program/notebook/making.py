@@ -189,23 +189,18 @@ class Makings:
 
         One that trains changes much, and what it asks is most often whether to print.
         """
-        is_trained = is_model(self.module.namespace.get(name))
-        if self.seen.replay and self.seen.replay.is_proven(name):
-            return [
-                p
-                for p in self.seen.replay.makers(name)
-                if (since is None or p.at > since.at)
-                and not (p.statement.is_import or (is_trained and self.works(p.statement)))
-            ]
-        if name not in self.seen.observer.filled():
+        replay = self.seen.replay
+        tried = replay.makers(name) if replay and replay.is_proven(name) else []
+        if name not in self.seen.observer.filled() and not tried:
             return []
+        is_trained = is_model(self.module.namespace.get(name))
         later = (p for p in self.module.history.executed if since is None or p.at > since.at)
         return [
             p
             for p in later
-            if not p.failed
+            if not (p.failed or p.statement.is_import)
             and self.seen.fills(p.statement, name)
-            and not (p.statement.is_import or self.works(p.statement))
+            and not (self.works(p.statement) and (is_trained or p not in tried))
         ]
 
     def uses(self, statement: Statement) -> bool:

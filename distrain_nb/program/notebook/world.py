@@ -213,10 +213,6 @@ class World:
     def _readings(self, module: OwnModule, name: str) -> Iterator[Reading]:
         value, chain = module.namespace.get(name), self._chain(module, name)
         makings = self._makings_of(module)
-        knows = self.seen.knows(name) if module is self._notebook else None
-        if knows:
-            yield Reading("world", f"`{knows[0]}`", knows[1].statement.where)
-            return
         if is_bound(value):
             where = chain[0].statement.where if chain else ""
             yield Reading("world", type(value).__name__, where)
@@ -235,6 +231,8 @@ class World:
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:
             yield from self._of_text(executed.statement, module)
+        if module is self._notebook and (knows := self.seen.knows(name)):
+            yield Reading("world", f"`{knows[0]}`", knows[1].statement.where)
 
     def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
         """Yield what the text of a statement takes from packages, and its questions if nobody saw

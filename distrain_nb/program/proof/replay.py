@@ -219,8 +219,11 @@ class _Cells:
         return {*self.labels[:first]}
 
     def statements(self, labels: set[str]) -> list[Executed]:
-        """Return the statements of cells in order, with the cells that bound what they read and
-        that has been bound since."""
+        """Return the statements of cells in order, with the cells that bound what they filled, or
+        what they read and has been bound since."""
+        sites = [site for label in labels for site in self.observer.sites(label)]
+        filled = [self.history.of(name)[:1] for site in sites for name in site.filled]
+        labels |= {executed.statement.label for latest in filled for executed in latest}
         waiting = [*labels]
         while waiting:
             for executed in self.by_label[waiting.pop()]:
