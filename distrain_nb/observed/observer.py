@@ -41,7 +41,6 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
-from distrain_nb.observed.generators import Begun
 from distrain_nb.observed.objects import (
     as_now,
     held,
@@ -50,7 +49,7 @@ from distrain_nb.observed.objects import (
     reachable,
     state_of,
 )
-from distrain_nb.observed.process import Settings, Variables
+from distrain_nb.observed.process import Begun, Settings, Variables
 from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def arrange(
     """
     settings = (item for needed in repeated for item in _items(needed))
     items = {key: replace(item, name="") for key, item in settings}
-    given = _given(needs, items, cells)
+    given = _items_by_name(needs, items, cells)
     inside = {n.name: n.root for n in needs.values() if n.root}
     made = {name: [*given[root]] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}
@@ -82,19 +82,19 @@ def arrange(
     return [items[key] for key in ordered(keys, before, sometime)]
 
 
-def _given(
+def _items_by_name(
     needs: Mapping[str, Needed], items: dict[Key, PreludeItem], cells: Iterable[Executed]
 ) -> dict[str, list[Key]]:
     """Return the items that give each name, which all are added to *items*."""
-    given: dict[str, list[Key]] = {}
+    by_name: dict[str, list[Key]] = {}
     for needed in needs.values():
         for key, item in _items(needed):
             items.setdefault(key, item)
-            given.setdefault(needed.name, []).append(key)
+            by_name.setdefault(needed.name, []).append(key)
     for executed in cells:
         for name in executed.statement.binds if executed.at in items else ():
-            given.setdefault(name, []).append(executed.at)
-    return given
+            by_name.setdefault(name, []).append(executed.at)
+    return by_name
 
 
 def _seen(key: Key, given: Iterable[Key]) -> set[Key]:

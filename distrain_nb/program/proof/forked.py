@@ -97,8 +97,8 @@ def _shares_memory() -> bool:
     lines = _SHARED.read_text(encoding="utf-8", errors="replace").splitlines()
     shared = [line.split(maxsplit=5) for line in lines if " rw-s " in line]
     paths = [parts[5] for parts in shared if len(parts) > 5]
-    own = ("/dev/zero", "/dev/shm/sem.")
-    return any(path.startswith("/") and not path.startswith(own) for path in paths)
+    harmless = ("/dev/zero", "/dev/shm/sem.")
+    return any(path.startswith("/") and not path.startswith(harmless) for path in paths)
 
 
 def _give_up_writing() -> bool:

@@ -92,8 +92,8 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
     kernel = {name: texts_of(name, namespace[name]) for name in names if name in namespace}
     with TemporaryDirectory(prefix="distrain-") as folder:
         program.write(Path(folder))
-        alone = _made(folder, names, ALONE)
-        other = _made(folder, names, replay.environment)
+        alone = _results(folder, names, ALONE)
+        other = _results(folder, names, replay.environment)
     differences = []
     for name in names:
         if path := difference(kernel.get(name, {}), alone[name]):
@@ -113,7 +113,7 @@ def _is_made(needed: Needed) -> bool:
     return isinstance(needed.how, SourceCode) and needed.how.world and not needed.root
 
 
-def _made(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
+def _results(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
     def work() -> Any:
         os.environ.update(environment)
         main = run(Path(folder), before_cell=True)

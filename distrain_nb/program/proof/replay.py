@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from distrain_nb.findings import Severity
-from distrain_nb.observed import generators
 from distrain_nb.observed.frames import run_by
+from distrain_nb.observed.process import restore_generators
 from distrain_nb.program.notebook.history import LEFT_OUT
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.texts import difference, is_of_weights, texts_of, without_weights
@@ -169,7 +169,7 @@ def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
 def _environment(observer: Observer, labels: Iterable[str]) -> dict[str, str]:
     """Return the variables of rank 1 of 2: the usual ones, and those that the cells asked for."""
     reads = {read.what for label in labels for s in observer.sites(label) for read in s.reads}
-    asked = (re.fullmatch(r"os\.environ\['(\w+)'\]", what) for what in reads)
+    asked = (re.fullmatch(r"os\.environ\['(\w+)'\]", question) for question in reads)
     names = [match[1] for match in asked if match]
     sizes = dict.fromkeys(filter(_SIZES.fullmatch, names), "2")
     return {**dict.fromkeys(filter(_NUMBERS.fullmatch, names), "1"), **sizes, **OTHER_RANK}
@@ -207,11 +207,11 @@ class _Cells:
 
     def using(self, names: Iterable[str], but: set[str]) -> set[str]:
         """Return the cells that read names after these were made."""
-        wanted = set(names)
+        searched = set(names)
         return {
             label
             for label in self.labels
-            if label not in but and any(wanted & self._reads(e) for e in self.by_label[label])
+            if label not in but and any(searched & self._reads(e) for e in self.by_label[label])
         } - self._before(but)
 
     def _before(self, labels: set[str]) -> set[str]:
@@ -273,7 +273,7 @@ class _Cells:
         for executed in every:
             if executed.statement.label != label:
                 label = executed.statement.label
-                generators.restore(self.observer.begun.states.get(label, {}))
+                restore_generators(self.observer.begun.states.get(label, {}))
             try:
                 execute(self._code(executed), names)
             except Exception:

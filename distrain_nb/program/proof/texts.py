@@ -18,7 +18,7 @@ _OF_NO_OBJECT = (ModuleType, type(None))
 _MUTABLE = (list, dict, set, bytearray)
 
 
-class _Whole(Look):
+class _Everything(Look):
     most_parts = 50_000
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def texts_of(name: str, obj: Any) -> dict[str, str]:
     settings."""
     if is_bound(obj):
         return settings(name, obj)
-    look = _Whole()
+    look = _Everything()
     look.at(name, obj)
     return look.parts
 
