@@ -84,7 +84,10 @@ def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator
     for line in program.requirements:
         if taken.isdisjoint(builds(requirement_name(line))):
             requirement = Requirement(line)
-            pinned = [item.operator for item in requirement.specifier] == ["=="]
+            # `==2.18.*` is a release that the user asked for, not the notebook's version.
+            pinned = [item.operator for item in requirement.specifier] == ["=="] and not str(
+                requirement.specifier
+            ).endswith(".*")
             extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
             yield f"{requirement.name}{extras}" if pinned else line
     yield from program.required

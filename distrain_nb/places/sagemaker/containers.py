@@ -77,7 +77,11 @@ def stock_of(job: SageMakerJob, region: str) -> Stock:
     there = () if job.options.rehearsed and not script else offered(region, script=script)
     python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
     return Stock(
-        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
+        (*there, *_of_name(named)),
+        "" if script else python,
+        named,
+        IMAGE if image else BASE,
+        archive=script,
     )
 
 

@@ -46,6 +46,7 @@ def stock_of(job: VertexJob, region: str) -> Stock:
         named=str(image or job.options.base),
         option=IMAGE if image else BASE,
         today=job.machine.get(TODAY, ""),
+        archive=job.options.python_package,
     )
 
 
