@@ -89,7 +89,7 @@ def redacted_word(word: str) -> str:
         value = word[end : end + _LONG].replace(
             HIDDEN, ""
         )  # or a row of names takes quadratic time
-        is_shown = not value or value.startswith(STORED)
+        is_shown = not value or value.startswith((STORED, "$(", "${"))
         if not is_shown and is_secret_by_name(match[1].replace("-", "_"), value):
             return f"{word[:end]}{_instead(word[end:], word)}"
     return word

@@ -21,10 +21,10 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
-from distrain_nb.secrets import redacted
+from distrain_nb.secrets import Guard
 from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, RECORD_FILE
+from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, PROGRAM_FOLDER, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.files.status import STANDS_STILL, Process, Status
 
@@ -105,7 +105,8 @@ class RunWatch:
                 self.say(text)
 
     def _message(self, event: str, text: str, status: Status) -> Message:
-        """Return the message about it; without what looks like a secret."""
+        """Return the message about it; without what looks like a secret, in its name either."""
+        guard = Guard.of_run(self._folder / PROGRAM_FOLDER)
         record = {}
         with suppress(OSError, fields.Damaged):
             record = fields.load(self._folder / self.file)
@@ -114,9 +115,9 @@ class RunWatch:
         took = ""
         if event == "end" and state in status.times and record.get("created"):
             took = f" after {_duration(status.times[state] - float(record['created']))}"
-        title = f"{self.name(record, number)} {words}{took}"
-        name = str(record.get("name") or self._folder.name)
-        text = redacted(text)[:LONGEST]
+        title = guard.text(f"{self.name(record, number)} {words}{took}")
+        name = guard.text(str(record.get("name") or self._folder.name))
+        text = guard.text(text)[:LONGEST]
         return Message(event, title, text, number, name, state, self.noun, self.verb)
 
 
