@@ -263,7 +263,7 @@ Setting `pad_token_id` to `eos_token_id`:50256 for open-end generation.
 Special tokens have been added in the vocabulary
 wandb: Currently logged in as: ada (team). Use `wandb login --relogin` to force relogin
 wandb: Run data is saved locally in /tmp/wandb/offline-run-20261129_081500-a1b2c3d4
-NCCL INFO comm 0x55d8c8a0 rank 0 nranks 4 cudaDev 0 busId 1e0 commId 0x9d3c5f7a1b2e4c68 - Init COMPLETE
+NCCL INFO comm 0x55d8c8a0 rank 0 nranks 4 cudaDev 0 busId 1e0 - Init COMPLETE
 Using key: validation_loss
 The secret wandb-key was rotated
 Password: not set

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.guard import HIDDEN, is_secret
 from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside, is_secret_by_name
-from distrain_nb.secrets.redaction import redacted, redacted_options
+from distrain_nb.secrets.redaction import ASSIGNED, redacted, redacted_options
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ _BESIDE = re.compile(
 # 40 digits are a key of Weights & Biases, but also a commit.
 _DIGITS = re.compile(r"(?<![\w:/@.-])[0-9a-f]{40}(?![\w.-])")
 _COMMIT = re.compile(r"(?i)\b(?:commit|revision|rev|sha|sha1|hash|head|at|checkout)\W{0,6}\Z")
+_DIGIT = re.compile(r"\d")
 _LITERAL = re.compile(rb"[^\s\"'`,;()\[\]<>|&\\]+")
 _TEXT_OF_HTML = re.compile(r">([^<>]+)<|((?:aria-label|title|alt|data-[\w-]+)=\")([^\"]*)(\")")
 _SHORTEST = 4  # signs of a text that may be a secret
@@ -147,3 +148,8 @@ def _written_out(program: Path) -> Iterator[str]:
         for match in secrets_by_context(data, ".py"):
             if literal := _LITERAL.match(data, match.start):
                 yield literal[0].decode(errors="replace")
+        for line in ASSIGNED.finditer(data.decode(errors="replace")):
+            value = line["value"].strip("'\"")
+            # A value of words alone stands everywhere.
+            if _DIGIT.search(value) and is_secret_by_name(line["name"], value):
+                yield value

@@ -16,7 +16,6 @@ import pytest
 from distrain_nb.secrets import Guard, is_secret, refuse_secret_texts
 from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.prefixes import prefixed
-
 from tests.harmless import PARAMETERS, TEXTS
 
 DRAWN = random.Random(49)

@@ -121,11 +121,28 @@ def test_slack_gets_a_text() -> None:
     }
 
 
-def test_a_secret_in_an_error_is_not_sent(tmp_path: Path, hook: Any) -> None:
-    key = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
-    folder = run_folder(tmp_path, State.FAILED, error=f"denied: {key}")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "denied: ghp_{}", "password={}", "refused Bearer {}", "https://ada:{}@db.corp.net/x",
+        "posted with xoxb-730495182643-{}", "a value of the code: {}", "of a variable: {}",
+    ],
+)  # fmt: skip
+def test_a_secret_is_not_sent(
+    text: str, tmp_path: Path, hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+    folder = run_folder(tmp_path, State.FAILED, error=text.format(key))
+    record = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
+    record["name"] = f"run {text.format(key)}"
+    (folder / RECORD_FILE).write_text(json.dumps(record), encoding="utf-8")
+    (folder / "program").mkdir()
+    if "code" in text:
+        (folder / "program" / "main.py").write_text(f"db_password = '{key}'\n", encoding="utf-8")
+    elif "variable" in text:
+        monkeypatch.setenv("MY_API_KEY", key)
     watch(folder, hook).turn()
-    assert key not in json.dumps(hook.got)
+    assert hook.got and key not in json.dumps(hook.got)
 
 
 def test_a_mail(box: Mailbox, home: Path) -> None:

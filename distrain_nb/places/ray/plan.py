@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
+from urllib.parse import urlsplit
 
 from distrain_nb.backends.options import SettingValue, setting_notes, text_of
 from distrain_nb.backends.remote.delivery import packages_to_install
@@ -132,9 +133,18 @@ def plan(job: RayJob) -> RayPlan:
 
 
 def address_of(job: RayJob) -> SettingValue:
-    """Return the dashboard's address, and where it comes from."""
+    """Return the dashboard's address, and where it comes from. Raises OptionError for one with a
+    login: a run keeps and shows its address."""
     variables = tuple(name for name in VARIABLES if is_http(job.environ.get(name, "")))
-    return text_of(job, "address", variables, DEFAULT)
+    address = text_of(job, "address", variables, DEFAULT)
+    parts = urlsplit(str(address.value))
+    if parts.username or parts.password:
+        shown = parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
+        raise OptionError(
+            f"the address {shown} has a login, which a run would keep and show: leave it out, and "
+            "put the header Authorization into a file for --credentials"
+        )
+    return address
 
 
 def _members(job: RayJob) -> list[tuple[str, int]]:
