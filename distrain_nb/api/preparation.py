@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
-from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
+from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, InstallsPackages, Job, Plan
 from distrain_nb.backends.notebooks import duration, place
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
@@ -212,7 +212,9 @@ class Prepared:
         """Return the text of `--dry-run`, with that plan."""
         findings = [str(f) for f in self.findings if f not in self.job.program.findings]
         cost = [] if self.cost is None else costs_text(self.cost, self.job.layout)
-        return "\n".join([*findings, self.job.program.describe(), str(plan), *cost])
+        installs = plan if isinstance(plan, InstallsPackages) else self.plan  # that of a trial
+        packages = installs.packages if isinstance(installs, InstallsPackages) else None
+        return "\n".join([*findings, self.job.program.describe(packages), str(plan), *cost])
 
 
 @with_options

@@ -35,7 +35,7 @@ from distrain_nb.worker.rank.program import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.findings import Finding
@@ -210,8 +210,9 @@ class Program:
         main.parent.mkdir(parents=True, exist_ok=True)
         main.write_text(self.main, encoding="utf-8")
 
-    def describe(self) -> str:
-        """Return what it captured and why, and its text, as `--dry-run` prints it."""
+    def describe(self, packages: Sequence[str] | None = None) -> str:
+        """Return what it captured and why, and its text, as `--dry-run` prints it. `packages` are
+        those that the job installs; None if it installs none, and its Python has them."""
         parts = [
             *(str(f) for f in self.findings),
             *_section(
@@ -223,7 +224,11 @@ class Program:
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Variables", (f"{name}={value}" for name, value in self.variables.items())),
             *_section("Files", sorted(self.files)),
-            *_section("Requirements", (*self.requirements, *self.required)),
+            *(
+                _section("Requirements", (*self.requirements, *self.required))
+                if packages is None
+                else _section("Packages that the job gets", packages)
+            ),
             f"{self.entry.file}:",
         ]
         text = self.main

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from distrain_nb.backends.options import setting_notes as notes_of
-from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
 from distrain_nb.backends.remote.equipment import with_packages
 from distrain_nb.backends.remote.options import NOTE, plain_variables, run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders, retry_causes
 from distrain_nb.cluster import PER_GPU, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
@@ -71,6 +73,18 @@ class VertexPlan:
     def deliveries(self) -> tuple[Delivery, ...]:
         """How the code gets to the pools, each way once."""
         return request.deliveries(self.job)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What is installed for the program, in the image or by a prebuilt container."""
+        from distrain_nb.places.vertex.service import needed
+
+        program = self.job.program
+        if Delivery.ARCHIVE in self.deliveries:
+            return tuple(needed(program, self.base))
+        row = prebuilt(current(), self.base)
+        framework = row.framework if row else None
+        return tuple(packages_in_image(program, framework)) if self.builds else ()
 
     def spec(self) -> VertexSpec:
         """Return the facts that a service needs later."""
