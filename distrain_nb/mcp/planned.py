@@ -9,12 +9,37 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
 
 if TYPE_CHECKING:
     from distrain_nb.api import Prepared
 
+PLANS_KEPT = 10
 _LARGEST_LAYOUT, _CHUNK = 1 << 20, 1 << 20
+# By its number, each with the digests of the files that it named.
+_plans: dict[int, tuple[Prepared, dict[Path, str]]] = {}
+
+
+def keep_plan(prepared: Prepared) -> int:
+    """Keep a plan until it is started, and return its number; the last ten are kept."""
+    number = max(_plans, default=0) + 1
+    _plans[number] = prepared, _digests_of(prepared)
+    _plans.pop(number - PLANS_KEPT, None)
+    return number
+
+
+def take_plan(number: int) -> Prepared:
+    """Return the plan of that number, once. Raises OptionError for none, and for one of which a
+    file has changed since."""
+    if number not in _plans:
+        raise OptionError(f"no plan {number}: plan_run makes one, and each can be started once")
+    prepared, digests = _plans.pop(number)
+    now = _digests_of(prepared)
+    if changed := [path.name for path in digests if digests[path] != now.get(path)]:
+        names = ", ".join(changed[:5])
+        raise OptionError(f"plan {number} is no longer what was shown: {names} changed; plan again")
+    return prepared
 
 
 def readable_layouts() -> dict[str, str]:
@@ -40,7 +65,7 @@ def readable_layouts() -> dict[str, str]:
     return texts
 
 
-def digests_of(prepared: Prepared) -> dict[Path, str]:
+def _digests_of(prepared: Prepared) -> dict[Path, str]:
     """Return the digests of the files that a plan reads only when it starts; those of files that
     can't be read are empty. The script's own text is in the plan."""
     digests = {}

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from distrain_nb import api
-from distrain_nb.api import Prepared
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.mcp.answers import cut, finished, fitting, one_line
-from distrain_nb.mcp.planned import digests_of, readable_layouts
+from distrain_nb.mcp.planned import keep_plan, readable_layouts, take_plan
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.answers import answer
@@ -30,13 +28,10 @@ if TYPE_CHECKING:
 
 MOST_LINES = 500
 SEARCH_S = 20.0
-PLANS_KEPT = 10
 
 OFF = "Tools that {} runs are off; the user allows them by `%distrain config {}=on`."
 
 _listing = Listing()
-# By its number, each with the digests of the files that it named.
-_plans: dict[int, tuple[Prepared, dict[Path, str]]] = {}
 
 
 def list_runs(text: str = "", first: int = 0, count: int = 20) -> str:
@@ -45,11 +40,11 @@ def list_runs(text: str = "", first: int = 0, count: int = 20) -> str:
     `text` has to be in a run's name, experiment or layout, in any case. `first` skips that many
     newer ones.
     """
-    wanted = text.casefold()
+    folded = text.casefold()
     runs = [
         run
         for run in own_runs(Store())
-        if wanted in f"{run.name}\n{run.experiment}\n{run.line}".casefold()
+        if folded in f"{run.name}\n{run.experiment}\n{run.line}".casefold()
     ]
     chosen = runs[max(first, 0) :][: _within(count)]
     now, lines = time.time(), []
@@ -191,9 +186,7 @@ def plan_run(script: str, layout: str, arguments: list[str] | None = None, name:
     source = api.script(path, *arguments or ())
     prepared = api.prepare(source, layout=layout, name=name, wait=False)
     prepared.refuse()
-    number = max(_plans, default=0) + 1
-    _plans[number] = prepared, digests_of(prepared)
-    _plans.pop(number - PLANS_KEPT, None)
+    number = keep_plan(prepared)
     return finished([f"plan {number}", str(prepared)], hint=": the user sees all by --dry-run")
 
 
@@ -203,13 +196,7 @@ def start_run(plan: int) -> str:
     A plan of which a file has changed since is refused.
     """
     _refuse_unless("agents_start", "start")
-    if plan not in _plans:
-        raise OptionError(f"no plan {plan}: plan_run makes one, and each can be started once")
-    prepared, digests = _plans.pop(plan)
-    now = digests_of(prepared)
-    if changed := [path.name for path in digests if digests[path] != now.get(path)]:
-        names = ", ".join(changed[:5])
-        raise OptionError(f"plan {plan} is no longer what was shown: {names} changed; plan again")
+    prepared = take_plan(plan)
     return finished([f"started {one_line(_line(api.start(prepared)))}"])
 
 

@@ -101,8 +101,8 @@ class Guard:
         if isinstance(value, str):
             return self.text(value)
         if is_dataclass(value) and not isinstance(value, type):
-            made = {f.name: self._of(getattr(value, f.name)) for f in fields(value) if f.init}
-            return replace(value, **made)
+            parts = {f.name: self._of(getattr(value, f.name)) for f in fields(value) if f.init}
+            return replace(value, **parts)
         if isinstance(value, Mapping):
             return {self._of(key): self._of(part) for key, part in value.items()}
         if type(value) in (tuple, list):

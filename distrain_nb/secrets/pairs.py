@@ -48,9 +48,9 @@ def paired_literals(data: bytes, lower: bytes) -> Iterator[SecretMatch]:
         name = NAME.search(data, max(hit.start() - 60, 0), hit.end())
         if name is None:
             continue
-        found = _unpacked(data, hit, name) or _default(data, hit)
-        if found and is_beside(name, data, found[1]):
-            yield SecretMatch(found[0], _KIND)
+        value = _unpacked(data, hit, name) or _default(data, hit)
+        if value and is_beside(name, data, value[1]):
+            yield SecretMatch(value[0], _KIND)
     for hit in _LOGIN_WORD.finditer(lower):
         match = _LOGIN.match(data, hit.end())
         if match and _WHOLE_WORD.search(lower[max(hit.start() - 7, 0) : hit.end()]):

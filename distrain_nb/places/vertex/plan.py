@@ -20,7 +20,7 @@ from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import IMAGE, as_json
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
-from distrain_nb.places.vertex.containers import equipment_of
+from distrain_nb.places.vertex.containers import equipment_of, needed
 from distrain_nb.places.vertex.forms.rest import REFUSED, has_empty_pool, post_command
 from distrain_nb.places.vertex.options import VertexJob
 from distrain_nb.places.vertex.settings import (
@@ -79,8 +79,6 @@ class VertexPlan:
     @property
     def packages(self) -> tuple[str, ...]:
         """What is installed for the program, in the image or by a prebuilt container."""
-        from distrain_nb.places.vertex.service import needed
-
         program = self.job.program
         if Delivery.ARCHIVE in self.deliveries:
             return tuple(needed(program, self.base))
@@ -141,8 +139,8 @@ class VertexPlan:
         options."""
         head = [
             f"gcloud ai {kind} create --config=FILE",
-            f"--project={self.settings.project or 'PROJECT'}",
-            f"--region={self.settings.region or 'LOCATION'}",
+            f"--project={shlex.quote(self.settings.project or 'PROJECT')}",
+            f"--region={shlex.quote(self.settings.region or 'LOCATION')}",
             f"--display-name={shlex.quote(request.display_name(self.job))}",
             *more,
             f"--labels={','.join(f'{n}={v}' for n, v in request.labels(self.job).items())}",
@@ -181,7 +179,8 @@ def plan(job: VertexJob) -> VertexPlan:
     equipment = equipment_of(job, settings.region)
     job, base = with_packages(job, equipment), equipment.image
     gpus = hardware_of(job.layout).processes
-    started = gpus if launcher_of(job) in PER_GPU else 1
+    launcher = launcher_of(job)
+    started = gpus if launcher in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
     problems = (
@@ -189,6 +188,6 @@ def plan(job: VertexJob) -> VertexPlan:
         *equipment.findings,
         *findings(job, settings, base),
         *limit_findings(asked),
-        *process_findings(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, launcher, ranks, gpus),
     )
     return VertexPlan(job, settings, base, ranks, gpus, asked, problems, equipment.platform)
