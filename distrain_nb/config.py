@@ -131,7 +131,7 @@ class Config:
         ("", "vertex", "off"),
     )
     notify: str = _setting(
-        "", "whom to tell when a run ends or stands still: webhook, mail, or webhook,mail"
+        "", "whom to tell when a run ends or makes no progress: webhook, mail, or webhook,mail"
     )
     smtp: str = _setting("", "server for mails, such as smtp://user@host:587 or smtps://user@host")
     mail: str = _setting("", "address that gets the mails")

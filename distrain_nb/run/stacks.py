@@ -12,8 +12,9 @@ from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
 from distrain_nb.worker.files.launch import pid_of
 from distrain_nb.worker.files.status import Process, State
+from distrain_nb.worker.supervisor.acts import Act, SeenRank, doing
 from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
-from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge
+from distrain_nb.worker.supervisor.verdict import judge
 
 if TYPE_CHECKING:
     from distrain_nb.run.run import Run
@@ -44,7 +45,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Stacks:
-    """The stacks of all threads of a run's ranks, ten times within a few seconds."""
+    """The stacks of all threads of a run's ranks, twenty times within a few seconds."""
 
     sentence: str
     ranks: tuple[tuple[Act, SeenRank], ...]
@@ -78,7 +79,7 @@ def stacks_of(run: Run) -> Stacks:
     if not members:
         raise OptionError(
             f"run {run.id} has no rank on this machine that answers: with --hang-after 0 none "
-            "does, and elsewhere the worker says in the log where ranks stand still"
+            "does, and elsewhere the worker says in the log where ranks wait"
         )
     try:
         ranks, _ = observe_ranks(run.folder, members)

@@ -1,4 +1,4 @@
-"""A run that stands still says which rank is odd and where, and one that is slow is left alone."""
+"""A run that hangs says which rank is odd and where, and one that is slow is left alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
     assert "rank 0 waits in barrier (Cell In[7], line 9); rank 1 " + words in note
     if "SIGSTOP" not in deed:  # a stopped rank can only say where it was before
         assert note.endswith("(Cell In[7], line 8)")
-    assert "[service] distrain: the run stands still: rank 0 waits in barrier" in run.logs()
+    assert "[service] distrain: the run makes no progress: rank 0 waits in barrier" in run.logs()
     run.cancel()
     with pytest.raises(Exception, match="cancelled"):
         run.wait(60)
@@ -66,7 +66,9 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
 
 def test_no_rank_is_odd_and_the_run_is_stopped_if_asked_for(home: Path) -> None:
     run = start(f"{BEGIN}lock.acquire()\nlock.acquire()\n", stop_when_hung=True)
-    with pytest.raises(RunFailed, match=r"stopped by --stop-when-hung: it stands still for \d+ s"):
+    with pytest.raises(
+        RunFailed, match=r"stopped by --stop-when-hung: it has made no progress for \d+ s"
+    ):
         run.wait(120)
     assert "all 2 ranks are at Cell In[7], line 6: it waits for a lock" in run.status.error
 
@@ -87,7 +89,7 @@ print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threadi
     eventually(lambda: (run.folder / "look").exists(), 120)  # somebody has looked
     run.wait(120)
     assert run.logs().count("slept (0, 0) 5 1") == 2
-    assert "stands still" not in run.logs()
+    assert "makes no progress" not in run.logs()
     assert not run.status.note
 
 
@@ -102,7 +104,7 @@ def test_stacks_of_a_run_at_work(home: Path) -> None:
     run.cancel()
     assert "> inner, Cell In[7], line 6\n" in str(stacks)
     assert "<module>, Cell In[7], line 7" in str(stacks)
-    assert "inner, Cell In[7], line 6: 10 samples" in stacks._repr_html_()
+    assert "inner, Cell In[7], line 6: 20 samples" in stacks._repr_html_()
     eventually(lambda: run.state.final, 60)
     with pytest.raises(RunNotReady, match=r"is not running \(cancelled\)"):
         run.stacks()
@@ -128,7 +130,7 @@ def test_a_container_says_it_in_its_log(tmp_path: Path) -> None:
         [sys.executable, "-m", "distrain_nb.worker"],
         env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    said = "[service] distrain: the run stands still: all 2 ranks are at Cell In[7], line 6"
+    said = "[service] distrain: the run makes no progress: all 2 ranks are at Cell In[7], line 6"
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
-    assert "stopped by --stop-when-hung: it stands still for" in done.stderr
+    assert "stopped by --stop-when-hung: it has made no progress for" in done.stderr

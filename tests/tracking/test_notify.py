@@ -68,7 +68,11 @@ def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
     watched = watch(folder, hook)
     assert watched.turn() and watched.turn()
     assert not hook.got
-    put(folder, State.RUNNING, note="it stands still for 44 s: rank 2 waits (Cell In[7], line 12)")
+    put(
+        folder,
+        State.RUNNING,
+        note="it has made no progress for 44 s: rank 2 waits (Cell In[7], line 12)",
+    )
     assert watched.turn() and watched.turn()
     put(folder, State.FAILED, error="ValueError: shapes differ\nTraceback …")
     assert not watched.turn()
