@@ -182,6 +182,16 @@ def test_none_and_the_setting(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert messages.channels("", Config(notify="webhook")) == ("webhook",)
 
 
+@pytest.mark.parametrize("address", ["file:///tmp/geheim", "http://example.org/geheim", "geheim"])
+def test_a_webhook_of_a_variable_is_checked_too(
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRAIN_WEBHOOK", address)
+    with pytest.raises(OptionError, match="no address that begins with https://") as refused:
+        messages.channels("webhook", Config())
+    assert "geheim" not in str(refused.value)
+
+
 @pytest.mark.parametrize("uri", ["smtp://u:geheim@h", "imap://h", "here"])
 def test_a_mail_server_that_is_none(uri: str, home: Path) -> None:
     with pytest.raises(OptionError, match="invalid smtp") as refused:

@@ -17,7 +17,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from distrain_nb.worker.files import launch
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.files.status import NO_PROGRESS
+from distrain_nb.worker.files.status import MADE_NO_PROGRESS, NO_PROGRESS
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
 from distrain_nb.worker.supervisor.acts import doing
@@ -43,7 +43,7 @@ class HangWatch:
         program = folder / PROGRAM_FOLDER
         self._after = stacks.hang_after(program)
         self._stops = bool(stacks.setting(program, stacks.STOP_VARIABLE))
-        self.is_stopped = False
+        self.stop_reason = ""  # of a run that is to be stopped: its error, which no note repeats
         self._ranks = [(child, i, spec) for child in children for i, spec in child.specs.items()]
         self._ranks = [entry for entry in self._ranks if entry[2].role in OF_PROGRAMS]
         self._elsewhere = _world([spec for _, _, spec in self._ranks]) > len(self._ranks)
@@ -61,10 +61,11 @@ class HangWatch:
         return self
 
     def tell(self, say: Optional[Callable[[str], None]]) -> str:
-        """Say what the log is to have, once each; return `note`. Not called by the thread."""
+        """Say what the log is to have, once each; return `note`, or nothing once the run is to be
+        stopped. Not called by the thread."""
         while self._lines and say:
             say(self._lines.pop(0))
-        return self.note
+        return "" if self.stop_reason else self.note
 
     def _run(self) -> None:
         self._sign, self._gpus = time.monotonic(), Gpus.open()
@@ -114,7 +115,9 @@ class HangWatch:
             if not self.note:
                 self._lines.append(f"{HANG_PREFIX}{verdict.text} (silent for {_duration(silent)})")
             self.note = f"{NO_PROGRESS} for {_duration(silent)}: {verdict.text}"
-            self.is_stopped = self._stops and not verdict.elsewhere
+            if self._stops and not verdict.elsewhere:
+                past = self.note.replace(NO_PROGRESS, MADE_NO_PROGRESS, 1)
+                self.stop_reason = f"stopped by --stop-when-hung: {past}"
             self._look_at = now + LOOK_AGAIN_S
         else:
             self._look_at = now + min(self._after / 4, CONFIRMED_AFTER_S)
