@@ -172,15 +172,15 @@ def _called(make: Value, *arguments: Value) -> Value:
 def _check_keys(keys: Iterable[Value]) -> None:
     """Raise NotPlain for keys that take long to hash: each part is hashed as often as it is there,
     and one tuple of two others, each the same, is twice as large with every level."""
-    left = _MOST_IN_KEYS
+    budget = _MOST_IN_KEYS
     todo = list(keys)
     while todo:
         key = todo.pop()
         if isinstance(key, slice):
             key = (key.start, key.stop, key.step)
         if isinstance(key, tuple):
-            left -= len(key)
-            if left < 0:
+            budget -= len(key)
+            if budget < 0:
                 raise NotPlain(f"keys of more than {_MOST_IN_KEYS:,} parts")
             todo += key
 

@@ -107,7 +107,7 @@ def test_stacks_of_a_run_at_work(home: Path) -> None:
         assert "holds Python's lock" not in repr(run.stacks())
     assert "> inner, Cell In[7], line 6\n" in str(stacks)
     assert "<module>, Cell In[7], line 7" in str(stacks)
-    assert "inner, Cell In[7], line 6: 20 samples" in stacks._repr_html_()
+    assert re.search(r"inner, Cell In\[7\], line 6: [12]0 samples", stacks._repr_html_())
     eventually(lambda: run.state.final, 60)
     with pytest.raises(RunNotReady, match=r"is not running \(cancelled\)"):
         run.stacks()

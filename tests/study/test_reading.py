@@ -131,6 +131,6 @@ def test_trials_of_a_study_that_goes_on_are_kept(home: Path, state: State) -> No
 
 def test_a_trial_whose_clock_was_set_back_took_no_time(home: Path) -> None:
     study = stored_study(home, 1, 1)
-    file = study.file.begin + 86_400
-    replace(stored_trial(1, file), end=file - 3_600).write(study.folder)
+    begin = study.file.created + 86_400
+    replace(stored_trial(1, begin), end=begin - 3_600).write(study.folder)
     assert [trial.duration for trial in study.all_trials()] == [0.0]

@@ -186,16 +186,16 @@ def event_files(path: Path) -> Iterator[Path]:
     into, and nothing that the kernel makes up.
     """
     visited: set[tuple[int, int]] = set()
-    folders, linked, left, links_left = [path], deque[Path](), -1, _MOST_LINKS
-    while folders or (linked and links_left):
+    folders, linked, budget, link_budget = [path], deque[Path](), -1, _MOST_LINKS
+    while folders or (linked and link_budget):
         if not folders:
-            links_left, left = links_left - 1, _MOST_BEHIND_A_LINK
+            link_budget, budget = link_budget - 1, _MOST_BEHIND_A_LINK
         folder = folders.pop() if folders else linked.popleft()
-        if left == 0:
+        if budget == 0:
             folders.clear()
             continue
-        if left > 0:
-            left -= 1
+        if budget > 0:
+            budget -= 1
             if _is_of_kernel(folder):
                 continue
         try:
@@ -267,7 +267,7 @@ class _File:
 
     @property
     def note(self) -> str:
-        parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
+        parts = [f"{self._corrupt} corrupt records budget out"] if self._corrupt else []
         parts += [f"{self._skipped:,} bytes that are not records"] if self._skipped else []
         parts += [self._unreadable] if self._unreadable else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""

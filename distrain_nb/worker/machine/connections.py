@@ -35,8 +35,8 @@ class Connections:
         `holders` has the sockets that ranks hold. Before a connection is accepted, who listens
         at its address counts.
         """
-        own = [end for end in self._ends if f"socket:[{end.inode}]" == target and end.remote]
-        for end in own:
+        ends = [end for end in self._ends if f"socket:[{end.inode}]" == target and end.remote]
+        for end in ends:
             port = end.remote.rpartition(":")[2]
             far = [e.inode for e in self._ends if (e.local, e.remote) == (end.remote, end.local)]
             if far == ["0"]:
@@ -65,16 +65,16 @@ def holders(pids: Sequence[int]) -> Dict[str, int]:
 
 def targets(pid: int) -> List[str]:
     """Return what the descriptors of a process lead to, as far as it is ours to see."""
-    found = []
+    entries = []
     try:
         for name in os.listdir(f"/proc/{pid}/fd"):
             try:
-                found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+                entries.append(os.readlink(f"/proc/{pid}/fd/{name}"))
             except OSError:  # just closed
                 pass
     except OSError:  # it has ended
         pass
-    return found
+    return entries
 
 
 def _read(path: str) -> List[_End]:

@@ -130,8 +130,8 @@ def _answerers(pids: List[int]) -> Callable[[int, Sequence[str]], str]:
         space = _link(f"/proc/{pid}/ns/net")
         if space not in connections:
             connections[space] = Connections(pid)
-        known = [connections[space].answerer(pid, file, held) for file in sockets]
-        return max(known, key=lambda who: (who == OUTSIDE, bool(who)))
+        answerers = [connections[space].answerer(pid, file, held) for file in sockets]
+        return max(answerers, key=lambda who: (who == OUTSIDE, bool(who)))
 
     return answerer
 
@@ -210,12 +210,12 @@ def _pollfd(pid: int, address: int) -> List[int]:
 
 def _polled(pid: int, targets: Sequence[str]) -> Tuple[str, ...]:
     """Return the files that an epoll waits for, sockets first."""
-    found: List[str] = []
+    files: List[str] = []
     for name in _names(f"/proc/{pid}/fd"):
         if targets and _link(f"/proc/{pid}/fd/{name}") == targets[0]:
             lines = map(str.split, _text(f"/proc/{pid}/fdinfo/{name}").splitlines())
-            found += [_link(f"/proc/{pid}/fd/{w[1]}") for w in lines if w[:1] == ["tfd:"]]
-    return tuple(sorted(found, key=lambda file: not file.startswith("socket:")))
+            files += [_link(f"/proc/{pid}/fd/{w[1]}") for w in lines if w[:1] == ["tfd:"]]
+    return tuple(sorted(files, key=lambda file: not file.startswith("socket:")))
 
 
 def _threads(pid: int) -> List[int]:

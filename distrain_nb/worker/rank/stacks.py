@@ -204,14 +204,14 @@ def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
 
     What waits for a coroutine jumps back too, to `SEND`, and is none.
     """
-    found = []
+    loops = []
     operations = {step.offset: step for step in dis.get_instructions(code)}
     for offset, step in operations.items():
         if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
             first = operations.get(step.argval)
             if first is not None and step.argval < offset and first.opname != "SEND":
-                found.append((step.argval, offset, FOR if "FOR" in first.opname else WHILE))
-    return found
+                loops.append((step.argval, offset, FOR if "FOR" in first.opname else WHILE))
+    return loops
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
