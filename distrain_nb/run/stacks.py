@@ -26,10 +26,10 @@ _BOX = (
     'text-overflow:ellipsis;background:rgba({colour})">{name}</div>'
     '<div style="display:flex">{below}</div></div>'
 )
-_OWN, _OF_LIBRARIES = "59,130,246,0.3", "128,128,128,0.15"  # blue, and a grey of any theme
+_OF_PROGRAM, _OF_LIBRARIES = "59,130,246,0.3", "128,128,128,0.15"  # blue, and a grey of any theme
 _SCALE = (
     '<p style="font-size:11px">A box is a call, as wide as its share of {count} samples of each'
-    f' thread. <span style="background:rgba({_OWN});padding:0 4px">Your code</span>'
+    f' thread. <span style="background:rgba({_OF_PROGRAM});padding:0 4px">Your code</span>'
     f' <span style="background:rgba({_OF_LIBRARIES});padding:0 4px">libraries</span></p>'
 )
 
@@ -150,7 +150,7 @@ def _boxes(box: Box) -> str:
         _BOX.format(
             count=inner.count,
             title=html.escape(f"{frame.words}: {inner.count} samples", quote=True),
-            colour=_OWN if frame.is_own else _OF_LIBRARIES,
+            colour=_OF_PROGRAM if frame.is_own else _OF_LIBRARIES,
             name=html.escape(frame.words),
             below=_boxes(inner),
         )
