@@ -200,7 +200,7 @@ def _cause(rank: SeenRank, library: Sequence[Any], call: str, target: str) -> st
     if call == "open":
         return "a file to open"
     if call == "flock":
-        return f"a lock on {target}" if target else "a lock on a file"
+        return f"a lock on the file {target}" if target else "a lock on a file"
     if not cause and library and _PACKAGES in library[0][0]:
         package = library[0][0].rpartition(_PACKAGES)[2].partition("/")[0]
         return f"{library[0][2]}() of {package}"
