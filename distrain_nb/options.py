@@ -79,7 +79,7 @@ class JobOptions:
 
     @property
     def hang_variables(self) -> dict[str, str]:
-        """Variables by which the worker knows when a run stands still. Raises OptionError."""
+        """Variables by which the worker knows when a run makes no progress. Raises OptionError."""
         if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
             raise OptionError(
                 f"invalid --hang-after {self.hang_after!r}: expected seconds, such as 120; "

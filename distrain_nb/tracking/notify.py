@@ -1,4 +1,4 @@
-"""Tells by a webhook or a mail that a run has ended or stands still.
+"""Tells by a webhook or a mail that a run has ended or makes no progress.
 
 A process of its own follows the run's folder (`python -m distrain_nb.tracking.notify FOLDER
 CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. A run that has passed a
@@ -26,7 +26,7 @@ from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, PROGRAM_FOLDER, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
-from distrain_nb.worker.files.status import STANDS_STILL, Process, Status
+from distrain_nb.worker.files.status import NO_PROGRESS, Process, Status
 
 PROCESS = "distrain_nb.tracking.notify"
 PROCESS_LOG = "notify.log"  # text: what the process prints
@@ -80,7 +80,7 @@ class RunWatch:
             return self._folder.exists()
         except (OSError, fields.Damaged, DistrainError):
             return True
-        if status.note.startswith(STANDS_STILL) and not status.state.final:
+        if status.note.startswith(NO_PROGRESS) and not status.state.final:
             if not self._hung:
                 self._tell("hang", status.note, status)
             self._hung = True
@@ -111,7 +111,7 @@ class RunWatch:
         with suppress(OSError, fields.Damaged):
             record = fields.load(self._folder / self.file)
         number, state = int(record.get("id") or 0), str(status.state)
-        words = {"end": state, "hang": "stands still"}[event]
+        words = {"end": state, "hang": "makes no progress"}[event]
         took = ""
         if event == "end" and state in status.times and record.get("created"):
             took = f" after {_duration(status.times[state] - float(record['created']))}"

@@ -108,6 +108,14 @@ def test_one_rank_alone_in_a_validation_loader_is_not_the_training_loader() -> N
     assert codes(more.replace("valid_set, ", "valid_set, shuffle=True, ")) == ["ddp.sampler"]
 
 
+def test_a_loader_that_one_rank_makes_needs_no_sampler() -> None:
+    """Rank 0 evaluates alone, on all of the data."""
+    alone = "    test = DataLoader(test_set, batch_size=32, shuffle=True)\n"
+    for test in ("if dist.get_rank() == 0:", 'if int(os.environ["RANK"]) == 0:'):
+        assert codes(f"{DDP}import os\n{test}\n{alone}") == []
+    assert codes(f"{DDP}if True:\n{alone}") == ["ddp.sampler"]
+
+
 def test_an_average_of_metrics_is_none_of_gradients() -> None:
     wrapped = HOROVOD_TORCH.replace("hvd.DistributedOptimizer", "other")
     assert codes(wrapped + "loss = hvd.allreduce(loss)\n") == ["horovod.optimizer"]

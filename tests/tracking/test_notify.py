@@ -68,7 +68,11 @@ def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
     watched = watch(folder, hook)
     assert watched.turn() and watched.turn()
     assert not hook.got
-    put(folder, State.RUNNING, note="it stands still for 44 s: rank 2 waits (Cell In[7], line 12)")
+    put(
+        folder,
+        State.RUNNING,
+        note="it has made no progress for 44 s: rank 2 waits (Cell In[7], line 12)",
+    )
     assert watched.turn() and watched.turn()
     put(folder, State.FAILED, error="ValueError: shapes differ\nTraceback …")
     assert not watched.turn()
@@ -193,6 +197,16 @@ def test_none_and_the_setting(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert messages.channels("none", Config(notify="webhook")) == ()
     assert messages.channels("", Config()) == ()
     assert messages.channels("", Config(notify="webhook")) == ("webhook",)
+
+
+@pytest.mark.parametrize("address", ["file:///tmp/geheim", "http://example.org/geheim", "geheim"])
+def test_a_webhook_of_a_variable_is_checked_too(
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRAIN_WEBHOOK", address)
+    with pytest.raises(OptionError, match="no address that begins with https://") as refused:
+        messages.channels("webhook", Config())
+    assert "geheim" not in str(refused.value)
 
 
 @pytest.mark.parametrize("uri", ["smtp://u:geheim@h", "imap://h", "here"])

@@ -25,6 +25,7 @@ from distrain_nb.layout.pool import Pool
 from distrain_nb.places.ray import demand
 from distrain_nb.places.ray.dashboard import DEFAULT, is_http
 from distrain_nb.places.ray.options import RayJob, amount, resources, size
+from distrain_nb.places.ray.terms import ANY_NODE
 from distrain_nb.repairs import with_option
 from distrain_nb.types import Json
 from distrain_nb.worker.replica import shared
@@ -32,7 +33,6 @@ from distrain_nb.worker.supervisor.grace import SAVES_WITHIN_S
 
 VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 CLUSTER, TROUBLE = "cluster", "trouble"  # names in `Job.machine`
-ANY_NODE = "node"
 # Ray's names of accelerators, where the tables' short ones differ.
 _TYPES = {
     "A100_80GB": "A100-80G", "H100_MEGA": "H100", "RTX_PRO_6000": "RTX-PRO-6000",

@@ -10,6 +10,7 @@ recorder's JSON is a private call of PyTorch, tried with 2.13; without it the st
 from __future__ import annotations
 
 import _thread
+import dis
 import faulthandler
 import json
 import os
@@ -18,10 +19,10 @@ import signal
 import sys
 import threading
 import time
-from opcode import opname
+from functools import lru_cache
 from pathlib import Path
 from time import sleep
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Dict, List, Optional, Tuple
 
 from distrain_nb.worker import functions
@@ -34,7 +35,7 @@ HANG_AFTER_S = 30.0
 
 ASKED_EVERY_S = 0.5
 NOTED_EVERY_S = 4.0
-BETWEEN_SAMPLES_S = 0.1
+BETWEEN_SAMPLES_S = 0.05
 DEEPEST = 100
 
 # File as the user names it, line, function, position in its code, whether it is the user's own,
@@ -43,6 +44,7 @@ Frame = Tuple[str, int, str, int, bool, bool]
 _IN_C = re.compile("CALL|BINARY|INPLACE|COMPARE|FOR_ITER|CONTAINS|IMPORT|ATTR|SUBSCR|EXTEND|FORMAT")
 
 _MOST_PENDING = 20
+FOR, WHILE = "for", "while"
 _C10D = "torch._C._distributed_c10d"
 _teller: Optional[_Teller] = None
 
@@ -143,7 +145,7 @@ class _Teller:
         for number in range(max(1, samples)):
             if number:
                 sleep(BETWEEN_SAMPLES_S)
-            taken.append(_stacks(this_thread))
+            taken.append(_stacks(this_thread, bool(asked)))
         word = {"request": asked, "time": time.time(), "ended": self._ended}
         word["thread"] = self._thread
         return {**word, "samples": taken, **(_collectives() if asked else {})}
@@ -163,24 +165,53 @@ def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
     return status.st_dev, status.st_ino
 
 
-def _stacks(skipped: int) -> List[Dict[str, Any]]:
-    """Return the stacks of all threads but that one, the innermost frame first."""
+def _stacks(skipped: int, with_loops: bool) -> List[Dict[str, Any]]:
+    """Return the stacks of all threads but that one, the innermost frame first; of the main thread
+    also which kind of loop it is in, FOR or WHILE."""
     names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
     main = threading.main_thread().ident
-    return [
-        {"name": names.get(ident, ""), "main": ident == main, "frames": _frames(frame)}
-        for ident, frame in sys._current_frames().items()
-        if ident != skipped
-    ]
+    stacks = []
+    for ident, frame in sys._current_frames().items():
+        if ident != skipped:
+            frames, loop = _frames(frame, with_loops and ident == main)
+            name = names.get(ident, "")
+            stacks.append({"name": name, "main": ident == main, "frames": frames, "loop": loop})
+    return stacks
 
 
-def _frames(frame: Optional[FrameType]) -> List[Frame]:
+def _frames(frame: Optional[FrameType], with_loops: bool) -> Tuple[List[Frame], str]:
+    """Return a stack up to the program's outermost frame, and its innermost loop."""
     frames: List[Frame] = []
+    loops: List[str] = []
     while frame is not None and len(frames) < DEEPEST:
         frames.append(_frame(frame, frame.f_lineno))
+        loops.append(_loop(frame.f_code, frame.f_lasti) if with_loops and not any(loops) else "")
         frame = frame.f_back
     numbers = [number for number, shown in enumerate(frames) if shown[4]]
-    return frames[: numbers[-1] + 1] if numbers else frames
+    count = numbers[-1] + 1 if numbers else len(frames)
+    return frames[:count], "".join(loops[:count])
+
+
+def _loop(code: CodeType, position: int) -> str:
+    """Return the kind of the innermost loop around a position of some code; empty for none."""
+    around = [(start, kind) for start, end, kind in _loops(code) if start <= position <= end]
+    return max(around)[1] if around else ""
+
+
+@lru_cache(maxsize=256)
+def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
+    """Return the first and the last position of each loop, where it jumps back, and its kind.
+
+    What waits for a coroutine jumps back too, to `SEND`, and is none.
+    """
+    loops = []
+    operations = {step.offset: step for step in dis.get_instructions(code)}
+    for offset, step in operations.items():
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            first = operations.get(step.argval)
+            if first is not None and step.argval < offset and first.opname != "SEND":
+                loops.append((step.argval, offset, FOR if "FOR" in first.opname else WHILE))
+    return loops
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
@@ -188,7 +219,7 @@ def _frame(frame: FrameType, line: Optional[int]) -> Frame:
     file, in_folder = code.co_filename, code.co_filename.startswith(folder)
     shown = file[len(folder) :] if in_folder else file
     is_program = in_folder or file in functions.labels
-    operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    operation = dis.opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (
         shown,
         line or 0,

@@ -178,11 +178,11 @@ class Supervisor:
         self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
-        """Log what the doctor has to say; return why the run stands, or stood, still."""
+        """Log what the doctor has to say; return why the run hangs, or hung."""
         if self._doctor and self._ending is None:
             self._hung = self._doctor.tell(output.tell)
-            if self._hung and self._doctor.is_stopped:
-                self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
+            if self._doctor.stop_reason:
+                self._decide(State.FAILED, self._doctor.stop_reason)
         return self._hung
 
     def _service(self) -> int:
