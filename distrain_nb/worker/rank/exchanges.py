@@ -1,0 +1,166 @@
+"""Facts of the collectives that this rank has made, from PyTorch's flight recorder.
+
+It keeps the last 2,000 with their lines, and costs nothing beyond what it costs anyway. A thread
+of its own reads it at doubling intervals, and once more when the group or the program ends. The
+recorder's dump is a private call of PyTorch, tried with 2.13; without it there are no such facts.
+"""
+
+from __future__ import annotations
+
+import _thread
+import functools
+import pickle
+import sys
+import time
+from math import prod
+from threading import get_ident
+from typing import Any, Dict, Iterator, List, Tuple
+
+from distrain_nb.worker.facts.record import COLLECTIVES, RECORD
+from distrain_nb.worker.rank.on_import import on_import
+from distrain_nb.worker.rank.stacks import place_in
+from distrain_nb.worker.rank.weights import WATCH
+
+FIRST_LOOK_S = 2.0
+_FIRST_CALLS, _LAST_CALLS, _LAST_AT_END = 48, 48, 256
+_DUMPS = ("_dump_fr_trace", "_dump_nccl_trace")
+_BACKWARD = "_engine_run_backward"
+
+Call = Tuple[int, str, int, str, str, str, str, bool]
+
+
+class Exchanges:
+    """What has been noted of this rank's collectives."""
+
+    def __init__(self) -> None:
+        self._generation = 0  # groups that were destroyed count anew
+        self._noted = -1  # the number of the last record
+        self.is_begun = False
+
+    def note(self, most: int) -> None:
+        """Note the collectives since the last time: the first of their group, and the last."""
+        entries = [entry for entry in _entries() if int(entry["record_id"]) > self._noted]
+        if not entries:
+            return
+        self._noted = int(entries[-1]["record_id"])
+        recent = {int(entry["record_id"]) for entry in entries[-most:]}
+        shown = [
+            entry
+            for entry in entries
+            if int(entry["record_id"]) in recent or int(entry["collective_seq_id"]) <= _FIRST_CALLS
+        ]
+        calls = [self._call(entry) for entry in shown if not entry.get("is_p2p")]
+        large, since = WATCH.largest, WATCH.began_ns
+        has_large = any(
+            since and int(entry["time_created_ns"]) > since and _elements(entry) >= large
+            for entry in entries
+        )
+        RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=has_large)
+
+    def _call(self, entry: Dict[str, Any]) -> Call:
+        frames = entry.get("frames") or ()
+        return (
+            self._generation,
+            str(entry["process_group"][0]),
+            int(entry["collective_seq_id"]),
+            str(entry["profiling_name"]).partition(":")[2].partition(" ")[0],
+            " and ".join("×".join(map(str, size)) or "one" for size in entry["input_sizes"]),
+            " and ".join(map(str, entry.get("input_dtypes") or ())).lower(),
+            place_in(frames),
+            any(frame.get("name") == _BACKWARD for frame in frames),
+        )
+
+    def group_ends(self) -> None:
+        """Note what there is before a group goes, whose numbers begin anew."""
+        self.note(_LAST_AT_END)
+        self._generation += 1
+
+    def end(self) -> None:
+        """Note the last collectives. Where there are none, say so if it can be known."""
+        self.note(_LAST_AT_END)
+        if self._noted < 0 and _has_recorder():
+            RECORD.note(COLLECTIVES, groups={}, calls=[], large=False)
+
+
+EXCHANGES = Exchanges()
+
+
+def begin() -> None:
+    """Follow the collectives of a run from its beginning."""
+    EXCHANGES.__init__()  # type: ignore[misc]
+    on_import({"torch.distributed.distributed_c10d": _change})
+
+
+def _change(module: Any) -> None:
+    init, destroy = module.init_process_group, module.destroy_process_group
+
+    @functools.wraps(init)
+    def init_process_group(*arguments: Any, **named: Any) -> None:
+        init(*arguments, **named)
+        if get_ident() == RECORD.thread and not EXCHANGES.is_begun:
+            EXCHANGES.is_begun = True
+            _thread.start_new_thread(_look_now_and_then, (RECORD.thread,))
+
+    @functools.wraps(destroy)
+    def destroy_process_group(*arguments: Any, **named: Any) -> None:
+        if get_ident() == RECORD.thread:
+            safely_noted(EXCHANGES.group_ends)
+        destroy(*arguments, **named)
+
+    package = sys.modules.get("torch.distributed")
+    for function in (init_process_group, destroy_process_group):
+        setattr(module, function.__name__, function)
+        if hasattr(package, function.__name__):  # it was imported before
+            setattr(package, function.__name__, function)
+
+
+def _look_now_and_then(thread: int) -> None:
+    """Look at doubling intervals for as long as that thread is recorded."""
+    pause = FIRST_LOOK_S
+    while RECORD.thread == thread:
+        time.sleep(pause)
+        pause *= 2
+        if RECORD.thread == thread:
+            safely_noted(lambda: EXCHANGES.note(_LAST_CALLS))
+
+
+def safely_noted(note: Any) -> None:
+    """Call what notes collectives. A recorder of another version has other fields: it is left."""
+    try:
+        note()
+    except Exception:
+        pass
+
+
+def _has_recorder() -> bool:
+    c10d = sys.modules.get("torch._C._distributed_c10d")
+    return any(hasattr(c10d, name) for name in _DUMPS)
+
+
+def _entries() -> List[Dict[str, Any]]:
+    """Return what the recorders have, of all backends, the oldest first."""
+    c10d = sys.modules.get("torch._C._distributed_c10d")
+    dumps = [getattr(c10d, name, None) for name in _DUMPS]
+    entries = [
+        entry
+        for dump in dumps
+        if dump is not None
+        for entry in pickle.loads(dump(True, True, False)).get("entries", ())
+    ]
+    return sorted(entries, key=lambda entry: int(entry["record_id"]))
+
+
+def _groups() -> Dict[str, List[int]]:
+    """Return the ranks of each group that there is, by its name."""
+    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+    names = dict(c10d._world.pg_names)
+    return {str(name): list(ranks) for name, ranks in _ranks_of(c10d, names)}
+
+
+def _ranks_of(c10d: Any, names: Dict[Any, str]) -> Iterator[Tuple[str, List[int]]]:
+    for group, name in names.items():
+        yield name, [int(rank) for rank in c10d.get_process_group_ranks(group)]
+
+
+def _elements(entry: Dict[str, Any]) -> int:
+    return sum(prod(size) for size in entry["input_sizes"])
