@@ -24,7 +24,7 @@ from distrain_nb.worker.rank.weights import WATCH
 FIRST_LOOK_S = 2.0
 _FIRST_CALLS, _LAST_CALLS, _LAST_AT_END = 48, 48, 256
 _DUMPS = ("_dump_fr_trace", "_dump_nccl_trace")
-_BACKWARD = "_engine_run_backward"
+_BACKWARD, _JOIN = "_engine_run_backward", "torch/distributed/algorithms/join.py"
 
 Call = Tuple[int, str, int, str, str, str, str, bool]
 
@@ -49,7 +49,7 @@ class Exchanges:
             for entry in entries
             if int(entry["record_id"]) in recent or int(entry["collective_seq_id"]) <= _FIRST_CALLS
         ]
-        calls = [self._call(entry) for entry in shown if not entry.get("is_p2p")]
+        calls = [self._call(entry) for entry in shown if _is_compared(entry)]
         large, since = WATCH.largest, WATCH.began_ns
         has_large = any(
             since and int(entry["time_created_ns"]) > since and _elements(entry) >= large
@@ -160,6 +160,13 @@ def _groups() -> Dict[str, List[int]]:
 def _ranks_of(c10d: Any, names: Dict[Any, str]) -> Iterator[Tuple[str, List[int]]]:
     for group, name in names.items():
         yield name, [int(rank) for rank in c10d.get_process_group_ranks(group)]
+
+
+def _is_compared(entry: Dict[str, Any]) -> bool:
+    """Return whether all ranks make this collective in the same way. A rank that has ended its
+    loop takes part, within `Join`, in what the others exchange."""
+    files = (str(frame.get("filename")) for frame in entry.get("frames") or ())
+    return not entry.get("is_p2p") and not any(file.endswith(_JOIN) for file in files)
 
 
 def _elements(entry: Dict[str, Any]) -> int:
