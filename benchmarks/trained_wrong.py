@@ -9,6 +9,7 @@ programs. Horovod's cases need it in `PYTHONPATH`. The last line is JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,7 @@ def names(case: Case, said: list[Finding]) -> bool:
 
 
 def main() -> None:
+    os.environ["KERAS_BACKEND"] = "torch"  # also for ranks that are forked from a warm process
     chosen = sys.argv[1:]
     cases = [case for case in CASES if not chosen or case.name in chosen]
     styles = list(dict.fromkeys(case.style for case in cases))

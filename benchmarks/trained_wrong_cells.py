@@ -292,7 +292,7 @@ CASES = (
           (_STEP, "        if rank == 0 or loss.item() < 5:\n"
                   "            optimizer.step()  # HERE\n")),
     _case("rate-by-local-loss", "plain", "numbers.rate",
-          ("    scheduler.step(mean)\n", "    scheduler.step(loss.item() * (1 + rank * epoch))\n"),
+          ("    scheduler.step(mean)\n", "    scheduler.step(mean * (1 + 99 * rank * epoch))\n"),
           ("patience=0, threshold=1)", "patience=0, factor=0.5)"),
           (_STEP, "        optimizer.step()  # HERE\n")),
     _case("not-a-number-on-one-rank", "plain", "numbers.loss",
@@ -337,7 +337,8 @@ CASES = (
           ("*self.scale.parameters()", "*self.hidden[0].parameters()"),
           ("trainer.fit(Model(), loader)", "trainer.fit(Model(), loader)  # HERE")),
     _case("inner-model-in-compute-loss", "Trainer", "gradients.bypassed",
-          ("        outputs = model(**inputs)\n", "        outputs = model.module(**inputs)  # HERE\n")),
+          ("        outputs = model(**inputs)\n",
+           "        outputs = model.module(**inputs)  # HERE\n")),
     _case("rate-on-one-rank", "Trainer", "numbers.rate",
           ("if state.global_step == 2:", "if state.global_step == 2 and args.process_index == 0:"),
           ("trainer.train()", "trainer.train()  # HERE")),

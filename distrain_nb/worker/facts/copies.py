@@ -217,7 +217,8 @@ def _of_optimizer(
 
 
 def _has_gradients(by_rank: Dict[int, Fact]) -> bool:
-    return all(fact.get("gradients") for fact in by_rank.values())
+    texts = [fact.get("gradients") for fact in by_rank.values()]
+    return all(text and any(map(math.isfinite, unpacked(text))) for text in texts)
 
 
 def _stay_apart(states: States) -> bool:
@@ -263,8 +264,8 @@ def _settings(by_rank: Dict[int, Fact]) -> Dict[str, List[int]]:
     """Return the settings of the optimizer that ranks have, and which ranks have which."""
     settings: Dict[str, List[int]] = {}
     for rank, fact in by_rank.items():
-        if fact.get("values") is not None:
-            settings.setdefault(str(fact["values"]), []).append(rank)
+        if fact.get("values"):
+            settings.setdefault(f"{fact['values']} {fact.get('rates', 0.0):.9g}", []).append(rank)
     return settings
 
 
@@ -274,7 +275,8 @@ def _rates(states: States) -> Iterator[Deviation]:
         settings = _settings(by_rank)
         if len(settings) > 1:
             texts = [
-                f"{_shown(text)} on {deviations.named(ranks)}" for text, ranks in settings.items()
+                f"{_shown(by_rank[ranks[0]], by_rank)} on {deviations.named(ranks)}"
+                for ranks in settings.values()
             ]
             ranks = tuple(sorted(rank for ranks in settings.values() for rank in ranks))
             place = next((f["place"] for f in by_rank.values() if f.get("place")), "")
@@ -283,6 +285,11 @@ def _rates(states: States) -> Iterator[Deviation]:
             return
 
 
-def _shown(text: str) -> str:
-    """Show the first number of the first group, which is the learning rate."""
-    return f"lr {text.strip('[]').split(',')[0]}"
+def _shown(fact: Fact, by_rank: Dict[int, Fact]) -> str:
+    """Show the learning rate, or what else differs: all settings, or the rates of earlier steps."""
+    rates = {other["values"][0][0] for other in by_rank.values()}
+    if len(rates) > 1:
+        return f"lr {fact['values'][0][0]:.6g}"
+    if len({str(other["values"]) for other in by_rank.values()}) > 1:
+        return f"settings {fact['values']}"
+    return f"lr {fact['rates'] / fact['step']:.6g} in the mean of its steps"

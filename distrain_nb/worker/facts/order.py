@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tup
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.deviations import Deviation, named
-from distrain_nb.worker.facts.record import COLLECTIVES, END, MODULE, Fact, Facts, of_kind
+from distrain_nb.worker.facts.record import COLLECTIVES, END, MARK, MODULE, Fact, Facts, of_kind
 
 # Those whose tensors have one size on all ranks; others may differ.
 _EQUAL_SIZES = ("all_reduce", "allreduce", "broadcast", "reduce")
@@ -25,16 +25,22 @@ class _Call(NamedTuple):
 
     @property
     def words(self) -> str:
-        exchange = "the exchange of gradients, " if self.in_backward else ""
-        return f"{exchange}{self.operation} of {self.sizes} {self.type}"
+        if self.in_backward:
+            return "the exchange of gradients"
+        tensor = " ".join(filter(None, (self.sizes, self.type)))
+        return f"{self.operation} of {tensor}" if tensor else self.operation
 
-    @property
-    def signature(self) -> Tuple[Any, ...]:
-        """What is equal on all ranks that make the same collective. Gradients are exchanged by all
-        in a backward pass."""
-        is_exact = self.operation in _EQUAL_SIZES
-        exact = (self.sizes, self.type, self.in_backward) if is_exact else ()
-        return (self.operation, *exact)
+    def conflicts(self, other: _Call) -> bool:
+        """Return whether two ranks can't mean the same collective by these. What is empty is not
+        known: the sizes of gradients before their exchange, the line of a thread of PyTorch's."""
+        if self.in_backward != other.in_backward and self.place and other.place:
+            return True
+        if self.in_backward or other.in_backward:
+            return False
+        if self.operation != other.operation:
+            return True
+        pairs = ((self.sizes, other.sizes), (self.type, other.type))
+        return self.operation in _EQUAL_SIZES and any(a and b and a != b for a, b in pairs)
 
 
 def order_deviations(facts: Facts) -> Iterator[Deviation]:
@@ -45,9 +51,12 @@ def order_deviations(facts: Facts) -> Iterator[Deviation]:
         for fact in of_kind(noted, COLLECTIVES):
             for generation, group, number, *fields in fact["calls"]:
                 calls.setdefault((generation, group, number), {})[rank] = _Call(*fields)
+        for key, call in _marked(noted):
+            calls.setdefault(key, {}).setdefault(rank, call)
     for key in sorted(calls, key=lambda key: (key[0], key[2])):
         by_rank = {r: c for r, c in calls[key].items() if r in groups.get(key[1], ())}
-        if len({call.signature for call in by_rank.values()}) > 1:
+        first = by_rank[min(by_rank)] if by_rank else None
+        if first and any(first.conflicts(call) for call in by_rank.values()):
             yield _mixed(key, by_rank)
             break
     else:
@@ -76,6 +85,16 @@ def _last_place(facts: Facts, module: Fact, rank: int) -> str:
     return places[-1] if places else ""
 
 
+def _marked(noted: Sequence[Fact]) -> Iterator[Tuple[_Key, _Call]]:
+    """Yield the collective that a rank has begun last."""
+    for fact in of_kind(noted, MARK):
+        fields = fact["text"].split("\t")
+        if len(fields) == 7:
+            generation, group, number, operation, sizes, place, in_backward = fields
+            key = (int(generation), group, int(number))
+            yield key, _Call(operation, sizes, "", place, in_backward == "1")
+
+
 def _groups(facts: Facts) -> Dict[str, List[int]]:
     """Return the ranks of groups that all their members agree on."""
     groups: Dict[str, List[int]] = {}
@@ -89,11 +108,10 @@ def _groups(facts: Facts) -> Dict[str, List[int]]:
 
 
 def _mixed(key: _Key, by_rank: Dict[int, _Call]) -> Deviation:
-    kinds: Dict[Any, List[int]] = {}
-    for rank, call in by_rank.items():
-        kinds.setdefault(call.signature, []).append(rank)
-    one, other = sorted(kinds.values())[:2]
-    first, second = by_rank[one[0]], by_rank[other[0]]
+    first = by_rank[min(by_rank)]
+    other = [rank for rank, call in sorted(by_rank.items()) if first.conflicts(call)]
+    one = [rank for rank in sorted(by_rank) if rank not in other]
+    second = by_rank[other[0]]
     # What is no exchange of gradients is what stands at another place than it should.
     odd = first if second.in_backward and not first.in_backward else second
     fields = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import json
 import math
+import mmap
 import os
 import struct
 import threading
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from distrain_nb.worker.files.folder import FACTS_FOLDER
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
@@ -27,12 +28,14 @@ BEGIN, END = "begin", "end"
 MODULE, OPTIMIZER, WEIGHTS = "module", "optimizer", "weights"
 LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
+MARK = "mark"  # the last one, of a file beside
 
 VARIABLE = "DISTRAIN_FACTS"  # "0": nothing is recorded
 ATTEMPT_VARIABLE = "DISTRAIN_ATTEMPT"
 MOST_BYTES = 900 << 10
 _RESERVED_BYTES = 100 << 10  # of them, for the end
 _NAME = "rank-{}.jsonl"
+_MARK_SUFFIX, _MARK_BYTES = ".mark", 512
 
 _FLOAT = struct.Struct("<f")
 _LARGEST = 3.4028234663852886e38  # of float32
@@ -59,6 +62,7 @@ class Record:
         self.thread = 0
         self._path = Path()
         self._bytes = 0
+        self._mark: Optional[mmap.mmap] = None
         self._lock = threading.Lock()
 
     def begin(self, folder: Path, rank: int, world: int) -> None:
@@ -67,7 +71,19 @@ class Record:
         self._path, self._bytes = folder / _NAME.format(rank), 0
         attempt = int(os.environ.get(ATTEMPT_VARIABLE) or "1")
         self._path.write_bytes(_line(BEGIN, {"attempt": attempt, "world": world}))
+        self._map(self._path.with_suffix(_MARK_SUFFIX))
         self.thread = threading.get_ident()
+
+    def _map(self, path: Path) -> None:
+        with open(str(path), "w+b") as file:
+            file.truncate(_MARK_BYTES)
+            self._mark = mmap.mmap(file.fileno(), _MARK_BYTES)
+
+    def mark(self, text: str) -> None:
+        """Keep a text in place of the last one, whatever ends this process after it."""
+        data = text.encode("utf-8", "replace")[: _MARK_BYTES - 1] + b"\n"
+        if self._mark is not None:
+            self._mark[: len(data)] = data
 
     def end(self, **fields: Any) -> None:
         """Record that the program has ended, and nothing more."""
@@ -154,7 +170,17 @@ def _facts_in(path: Path) -> List[Fact]:
             continue
         if isinstance(fact, dict) and "kind" in fact:
             facts.append(fact)
-    return facts
+    return [*facts, *_mark_beside(path)]
+
+
+def _mark_beside(path: Path) -> List[Fact]:
+    """Return the last mark of a rank as a fact, where its file has come too."""
+    try:
+        data = path.with_suffix(_MARK_SUFFIX).read_bytes()
+    except OSError:
+        return []
+    line, newline, _ = data.partition(b"\n")
+    return [{"kind": MARK, "text": line.decode("utf-8", "replace")}] if newline else []
 
 
 def _line(kind: str, fields: Mapping[str, Any]) -> bytes:

@@ -18,13 +18,16 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from distrain_nb.worker.facts.record import COLLECTIVES, RECORD
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.rank.stacks import place_in
+from distrain_nb.worker.rank.stacks import place, place_in
 from distrain_nb.worker.rank.weights import WATCH
 
 FIRST_LOOK_S = 2.0
 _FIRST_CALLS, _LAST_CALLS, _LAST_AT_END = 48, 48, 256
 _DUMPS = ("_dump_fr_trace", "_dump_nccl_trace")
 _BACKWARD, _JOIN = "_engine_run_backward", "torch/distributed/algorithms/join.py"
+
+_FLOATS = ("Float", "Double", "Half", "BFloat16")
+_MARKED = ("all_reduce", "broadcast")  # which the recorder calls so too
 
 Call = Tuple[int, str, int, str, str, str, str, bool]
 
@@ -70,6 +73,17 @@ class Exchanges:
             any(frame.get("name") == _BACKWARD for frame in frames),
         )
 
+    def mark(self, operation: str, tensor: Any, group: Any, *, in_backward: bool = False) -> None:
+        """Mark the collective that begins: a rank that gloo aborts in it leaves no other word."""
+        c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+        group = group if group is not None else c10d._get_default_group()
+        if c10d._world.pg_coalesce_state.get(group):  # it becomes part of another
+            return
+        number = group._get_sequence_number_for_group() + 1
+        size = ("×".join(map(str, tensor.shape)) or "one") if tensor is not None else ""
+        call = (self._generation, c10d._world.pg_names.get(group, ""), number, operation)
+        RECORD.mark("\t".join(map(str, (*call, size, place(), int(in_backward)))))
+
     def group_ends(self) -> None:
         """Note what there is before a group goes, whose numbers begin anew."""
         self.note(_LAST_AT_END)
@@ -108,10 +122,35 @@ def _change(module: Any) -> None:
         destroy(*arguments, **named)
 
     package = sys.modules.get("torch.distributed")
+    for name in _MARKED:
+        marked = _marked(module, name)
+        setattr(module, name, marked)
+        if hasattr(package, name):
+            setattr(package, name, marked)
     for function in (init_process_group, destroy_process_group):
         setattr(module, function.__name__, function)
         if hasattr(package, function.__name__):  # it was imported before
             setattr(package, function.__name__, function)
+
+
+def _marked(module: Any, name: str) -> Any:
+    """Return a collective that marks its begin."""
+    run = getattr(module, name)
+
+    @functools.wraps(run)
+    def collective(*arguments: Any, **named: Any) -> Any:
+        if get_ident() == RECORD.thread:
+            try:
+                parts = (*arguments, *named.values())
+                group = next((p for p in parts if isinstance(p, module.ProcessGroup)), None)
+                tensor = next(p for p in parts if hasattr(p, "is_sparse"))
+                if not tensor.is_sparse:
+                    EXCHANGES.mark(name, tensor, group)
+            except Exception:  # of another version; what is wrong with the call, PyTorch says
+                pass
+        return run(*arguments, **named)
+
+    return collective
 
 
 def _look_now_and_then(thread: int) -> None:
@@ -170,4 +209,9 @@ def _is_compared(entry: Dict[str, Any]) -> bool:
 
 
 def _elements(entry: Dict[str, Any]) -> int:
-    return sum(prod(size) for size in entry["input_sizes"])
+    """Return how many numbers a collective has that may be weights or gradients: a state of a
+    random generator, in bytes, is none of these, a pickled object may be."""
+    is_object = any("_object" in str(frame.get("name")) for frame in entry.get("frames") or ())
+    types = entry.get("input_dtypes") or ["Float"]
+    is_float = any(str(name) in _FLOATS for name in types)
+    return sum(prod(size) for size in entry["input_sizes"]) if is_float or is_object else 0

@@ -95,7 +95,13 @@ def _change_ddp(module: Any) -> None:
     @safely
     def forward(self: Any) -> None:
         if torch.is_grad_enabled():
-            WATCH.forward(self, exchanges=bool(self.require_backward_grad_sync))
+            exchanges_now = bool(self.require_backward_grad_sync)
+            is_followed = WATCH.forward(self, exchanges=exchanges_now)
+            # Buffers would be sent first; on a GPU the exchange has no line to compare.
+            is_next = self.device_type == "cpu" and not self.modules_buffers
+            if is_followed and exchanges_now and is_next:
+                group = self.process_group
+                exchanges.EXCHANGES.mark("all_reduce", None, group, in_backward=True)
 
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Set
 
 from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
 from distrain_nb.worker.rank.projections import projections
@@ -33,7 +33,8 @@ class _Copies:
         self.steps = 0
         self._due = 1
         self._versions: List[int] = []
-        self._gradients: Optional[str] = None
+        self._rates = 0.0  # of all steps together
+        self._optimizer: Any = None
 
     def tensors(self) -> List[Any]:
         raise NotImplementedError
@@ -43,41 +44,47 @@ class _Copies:
         return {}
 
     def before_step(self) -> None:
-        """Note the state before the first step, and the gradients of a step that is noted."""
+        """Note the state before the first step."""
         if not self.steps:
             self._note({})
-        if self.steps + 1 == self._due:
-            self._gradients = projections([tensor.grad for tensor in self.tensors()])
 
     def after_step(self, optimizer: Any) -> None:
+        """Count a step. Gradients are noted after it: a closure computes them within."""
         self.steps += 1
+        self._rates += _rate(optimizer)
         if self.steps == self._due:
             self._due *= 2
-            self._note({"values": _hyperparameters(optimizer), "place": place()})
+            self._optimizer = weakref.ref(optimizer)
+            gradients = projections([tensor.grad for tensor in self.tensors()])
+            self._note({"gradients": gradients, "place": place(), **self._settings()})
         self._versions = self._current_versions()
 
     def end(self) -> None:
         """Note the last step, unless something else has changed the weights since."""
         noted = self._due // 2
         if self.steps > noted and self._versions == self._current_versions():
-            self._note({})
+            self._note(self._settings())
 
     def _note(self, fields: Dict[str, Any]) -> None:
         tensors = self.tensors()
         if not tensors:
             return
-        gradients, self._gradients = self._gradients, None
         small = any(str(tensor.dtype) in _SMALL for tensor in tensors)
         RECORD.note(
             WEIGHTS,
             of=self.name,
             step=self.steps,
             weights=projections(tensors),
-            gradients=gradients,
             small=small,
             **fields,
             **self.fields(),
         )
+
+    def _settings(self) -> Dict[str, Any]:
+        """Return the settings of the optimizer now, and the sum of its rates so far."""
+        optimizer = self._optimizer and self._optimizer()
+        values = _hyperparameters(optimizer) if optimizer is not None else []
+        return {"values": values, "rates": self._rates}
 
     def _current_versions(self) -> List[int]:
         return [version for t in self.tensors()[:1] for version in (t._version, t.data_ptr())]
@@ -207,11 +214,13 @@ class Watch:
         self._hooked.update(id(parameter) for parameter in ddp.module.parameters())
         self._stepping.clear()
 
-    def forward(self, ddp: Any, *, exchanges: bool) -> None:
+    def forward(self, ddp: Any, *, exchanges: bool) -> bool:
+        """Note a forward pass of a module; say whether it is followed."""
         module = self._modules.get(id(ddp))
         self._open.clear()  # a step that has failed never ends
         if module is not None:
             module.forward(exchanges=exchanges)
+        return module is not None
 
     def backward(self, tensors: Any) -> None:
         """Note the first loss that is not finite. A GPU is not waited for: its losses are passed
@@ -324,6 +333,16 @@ def _has_world() -> bool:
 
 def _count(optimizer: Any) -> int:
     return sum(len(group["params"]) for group in optimizer.param_groups)
+
+
+def _rate(optimizer: Any) -> float:
+    """Return the sum of an optimizer's learning rates; a tensor would have to be waited for."""
+    total = 0.0
+    for group in optimizer.param_groups:
+        rate = group.get("lr")
+        if type(rate) is float:
+            total += rate
+    return total
 
 
 def _hyperparameters(optimizer: Any) -> List[List[float]]:
