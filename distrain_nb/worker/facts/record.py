@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
-from distrain_nb.worker.files.folder import FACTS_FOLDER
+from distrain_nb.worker.files.folder import FACTS_FOLDER, FACTS_VARIABLE
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 
 Fact = Dict[str, Any]
@@ -30,7 +30,6 @@ LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
 MARK = "mark"  # the last one, of a file beside
 
-VARIABLE = "DISTRAIN_FACTS"  # "0": nothing is recorded
 ATTEMPT_VARIABLE = "DISTRAIN_ATTEMPT"
 MOST_BYTES = 900 << 10
 _RESERVED_BYTES = 100 << 10  # of them, for the end
@@ -125,7 +124,7 @@ def begin() -> bool:
     world = os.environ.get("WORLD_SIZE", "1")
     if not folder or not rank.isdigit() or world in ("", "1"):
         return False
-    if os.environ.get(VARIABLE) == "0":
+    if os.environ.get(FACTS_VARIABLE) == "0":
         return False
     try:
         RECORD.begin(Path(folder, FACTS_FOLDER), int(rank), int(world))

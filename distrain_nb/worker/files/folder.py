@@ -44,6 +44,7 @@ RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resou
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_VARIABLE = "DISTRAIN_STEP_TIMES"  # "0": no step is measured
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
+FACTS_VARIABLE = "DISTRAIN_FACTS"  # "0": nothing is recorded of what ranks train
 FACTS_FOLDER = "facts"  # in it too, a file for each rank (`facts/record.py`): what is compared
 TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
 REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)

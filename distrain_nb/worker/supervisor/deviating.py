@@ -93,9 +93,13 @@ class DeviationWatch:
 
 
 def deviations_of(folder: Path) -> Tuple[Deviation, ...]:
-    """Return what deviates in the run with this folder, as far as its files have come."""
+    """Return what deviates in the run with this folder, as far as its files have come; nothing
+    where they are of a version that has other fields."""
     ignored = variables(folder / PROGRAM_FOLDER).get(IGNORE_VARIABLE, "")
-    return deviations_in(folder / EVENTS_FOLDER, ignored)
+    try:
+        return deviations_in(folder / EVENTS_FOLDER, ignored)
+    except (LookupError, TypeError, ValueError):
+        return ()
 
 
 def note_of(deviations: Sequence[Deviation]) -> str:

@@ -21,7 +21,10 @@ Ending = Tuple[State, str]
 
 
 class Watches:
-    """The watches of one attempt. `stop_reason` says why the run has to end, or is empty."""
+    """The watches of one attempt, which end with it: a next attempt has new ones.
+
+    `stop_reason` says why the run has to end, or is empty.
+    """
 
     def __init__(
         self, folder: Path, launch: Launch, children: Sequence[Child], output: Output
