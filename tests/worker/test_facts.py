@@ -11,7 +11,14 @@ import pytest
 from distrain_nb.worker.facts import record
 from distrain_nb.worker.facts.comparing import compare, deviations_in, is_ignored
 from distrain_nb.worker.facts.deviations import CODES, Deviation, named
-from distrain_nb.worker.facts.record import MOST_BYTES, Fact, Record, packed, read_facts, unpacked
+from distrain_nb.worker.facts.record import (
+    MOST_BYTES,
+    Fact,
+    FactRecord,
+    packed,
+    read_facts,
+    unpacked,
+)
 from distrain_nb.worker.files.folder import FACTS_FOLDER
 
 MODULE: Fact = {"kind": "module", "of": "module 0", "ranks": [0, 1], "names": ["a", "b"],
@@ -258,7 +265,7 @@ def test_numbers_survive_packing() -> None:
 
 
 def test_a_record_is_bounded_and_ends(tmp_path: Path) -> None:
-    kept = Record()
+    kept = FactRecord()
     kept.begin(tmp_path / FACTS_FOLDER, 1, 2)
     for number in range(200):
         kept.note("weights", number=number, text="x" * 10_000)
@@ -277,7 +284,7 @@ def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(
 ) -> None:
     for rank, attempt in ((0, "1"), (1, "2"), (2, "2")):
         monkeypatch.setenv(record.ATTEMPT_VARIABLE, attempt)
-        kept = Record()
+        kept = FactRecord()
         kept.begin(tmp_path / FACTS_FOLDER, rank, 3)
         kept.note("module", of="module 0", ranks=[1, 2], names=[])
     with (tmp_path / FACTS_FOLDER / "rank-2.jsonl").open("ab") as file:

@@ -54,7 +54,7 @@ def unpacked(text: str) -> List[float]:
     return [number for (number,) in _FLOAT.iter_unpack(base64.b64decode(text))]
 
 
-class Record:
+class FactRecord:
     """The facts of this rank. `thread` is the one that trains, 0 while nothing is recorded."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Record:
                 self.thread = 0
 
 
-RECORD = Record()
+RECORD = FactRecord()
 
 
 def _forget_in_child() -> None:

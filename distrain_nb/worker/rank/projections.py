@@ -13,11 +13,14 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from distrain_nb.worker.facts.record import packed
 
-MOST_SAMPLES = 512
+MOST_SAMPLES = 256
 MOST_ROW_SAMPLES = 128
 _GOLDEN = 0.6180339887498949
 
-_directions: Dict[Tuple[Any, str], Any] = {}
+_MOST_LAYOUTS = 8
+
+_directions: Dict[Tuple[int, str], Any] = {}
+_layouts: Dict[Tuple[Tuple[int, ...], str], Tuple[Any, Any]] = {}
 
 
 def projections(tensors: Sequence[Any]) -> str:
@@ -53,7 +56,7 @@ def _unobserved() -> Any:
 
 
 def _sample(torch: Any, tensor: Any) -> Any:
-    """Return some elements of a tensor as a vector of float64; None where it has none to read."""
+    """Return some elements of a tensor as a vector; None where it has none to read."""
     if tensor is None or tensor.layout is not torch.strided or tensor.is_meta:
         return None
     flat = tensor.detach()
@@ -63,22 +66,34 @@ def _sample(torch: Any, tensor: Any) -> Any:
     if not count:
         return None
     stride = max(1, count // MOST_SAMPLES)
-    return flat.reshape(-1)[::stride][:MOST_SAMPLES].to(torch.float64)
+    sample = flat.reshape(-1)[: stride * MOST_SAMPLES : stride]
+    return sample if flat.dtype in (torch.float32, torch.float64) else sample.to(torch.float32)
 
 
 def _rows(torch: Any, samples: Sequence[Any]) -> List[List[float]]:
     """Return projection and norm of each vector, in two sums for all of a device."""
     device = samples[0].device
-    lengths = [len(sample) for sample in samples]
-    together = torch.cat([sample.to(device) for sample in samples])
-    direction = torch.cat([_direction(torch, length, device) for length in lengths])
-    owners = torch.arange(len(lengths), device=device)
-    owners = owners.repeat_interleave(torch.tensor(lengths, device=device))
-    sums = torch.zeros(2, len(lengths), dtype=torch.float64, device=device)
+    together = torch.cat([sample.to(device) for sample in samples]).to(torch.float64)
+    direction, owners = _layout(torch, tuple(map(len, samples)), device)
+    sums = torch.zeros(2, len(samples), dtype=torch.float64, device=device)
     sums[0].index_add_(0, owners, together * direction)
-    sums[1].index_add_(0, owners, together * together)
+    sums[1].index_add_(0, owners, together.square_())
     sums[1].sqrt_()
     return [list(pair) for pair in sums.T.cpu().tolist()]
+
+
+def _layout(torch: Any, lengths: Tuple[int, ...], device: Any) -> Tuple[Any, Any]:
+    """Return the directions of vectors of these lengths, one after the other, and of each element
+    the number of its vector."""
+    key = (lengths, str(device))
+    if key not in _layouts:
+        direction = torch.cat([_direction(torch, length, device) for length in lengths])
+        owners = torch.arange(len(lengths), device=device)
+        counts = torch.tensor(lengths, device=device)
+        if len(_layouts) == _MOST_LAYOUTS:
+            _layouts.clear()
+        _layouts[key] = (direction, owners.repeat_interleave(counts))
+    return _layouts[key]
 
 
 def _direction(torch: Any, length: int, device: Any) -> Any:
