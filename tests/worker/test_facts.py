@@ -85,8 +85,8 @@ def test_the_first_tensor_that_differs_is_named_with_its_steps() -> None:
 def test_the_cause_of_a_difference_is_named(
     mine: dict[str, Any], theirs: dict[str, Any], code: str
 ) -> None:
-    one = [MODULE, weights(0, 0.5), weights(1, 0.4, **mine)]
-    other = [MODULE, weights(0, 0.5), weights(1, 0.3, **theirs)]
+    one = [MODULE, weights(0, 0.5), weights(1, 0.4, **mine), end()]
+    other = [MODULE, weights(0, 0.5), weights(1, 0.3, **theirs), end()]
     assert codes(one, other) == [code]
     assert only(one, other).place == mine.get("bypass", "line 1")
 
@@ -94,6 +94,15 @@ def test_the_cause_of_a_difference_is_named(
 def test_steps_without_exchange_whose_weights_are_equal_are_well() -> None:
     facts = [MODULE, weights(0, 0.5), weights(1, 0.4, bypassed=1, held=1)]
     assert codes(facts, facts) == []
+
+
+def test_a_program_that_averages_weights_itself_goes_round_ddp_on_purpose() -> None:
+    one = [MODULE, weights(0, 0.5), weights(1, 0.4, held=1)]
+    other = [MODULE, weights(0, 0.5), weights(1, 0.3, held=1)]
+    assert codes(one, other) == []  # it may still average
+    averages = calls(large=True)
+    assert codes([*one, averages, end()], [*other, averages, end()]) == []
+    assert codes([*one, end()], [*other, end()]) == ["gradients.no-sync"]
 
 
 def test_ranks_of_other_groups_are_not_compared() -> None:
@@ -277,6 +286,21 @@ def test_a_record_is_bounded_and_ends(tmp_path: Path) -> None:
     assert kinds[0] == "begin" and kinds[-2:] == ["end", "mark"]
     size = sum(file.stat().st_size for file in (tmp_path / FACTS_FOLDER).iterdir())
     assert 50 < len(facts) < 200 and size < MOST_BYTES + (1 << 10)
+
+
+def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
+        kept.mark(f"0\t0\t{rank}\tall_reduce")
+        if not rank:
+            kept.end()
+    before = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
+    record.settle(tmp_path, [0, 1, 2])
+    after = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
+    assert after[0] == before[0] and after[1] > before[1]
+    (tmp_path / FACTS_FOLDER / "rank-1.mark").unlink()
+    assert read_facts(tmp_path)[1][-1]["text"].startswith("0\t0\t1")
 
 
 def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(

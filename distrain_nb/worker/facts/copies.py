@@ -27,7 +27,7 @@ from distrain_nb.worker.facts.record import (
 )
 
 TOLERANCE, TOLERANCE_OF_SMALL = 1e-5, 1e-3  # of a tensor's norm; float16 and bfloat16
-FEWEST_ALONE_STEPS = 2
+FEWEST_ALONE_STEPS, FEWEST_HELD_STEPS = 2, 64
 
 States = Dict[int, Dict[int, Fact]]  # facts of weights by step, then by rank
 
@@ -48,7 +48,7 @@ def weight_deviations(facts: Facts) -> Iterator[Deviation]:
         states = _states(facts, module["of"], ranks)
         yield from _rates(states)
         difference = _first_difference(states)
-        if difference is not None:
+        if difference is not None and not _is_by_hand(facts, ranks, difference, states):
             yield _of_module(module, difference, states)
     for optimizer, ranks in _by_name(facts, OPTIMIZER):
         states = _states(facts, optimizer["of"], ranks)
@@ -151,6 +151,26 @@ def _have_equal_gradients(by_rank: Dict[int, Fact]) -> bool:
     if None in texts or _differing(by_rank, "gradients"):
         return False
     return any(number > 0 for number in unpacked(str(texts[0]))[1::2])
+
+
+def _is_by_hand(
+    facts: Facts, ranks: Sequence[int], difference: _Difference, states: States
+) -> bool:
+    """Return whether a program that goes round DDP's exchange may exchange weights itself.
+
+    So does local SGD, every so many steps. Where passes were under no_sync() on purpose, that is
+    known when some steps have passed, or all.
+    """
+    if any(call.get("large") for rank in ranks for call in of_kind(facts[rank], COLLECTIVES)):
+        return difference.step > 0 and _goes_round(difference)
+    is_held = any(fact.get("held") for fact in difference.facts.values())
+    have_ended = all(of_kind(facts[rank], END) for rank in ranks)
+    return is_held and not have_ended and max(states) < FEWEST_HELD_STEPS
+
+
+def _goes_round(difference: _Difference) -> bool:
+    facts = difference.facts.values()
+    return any(fact.get("held") or fact.get("bypassed") for fact in facts)
 
 
 def _of_module(module: Fact, difference: _Difference, states: States) -> Deviation:

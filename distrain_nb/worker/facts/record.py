@@ -59,6 +59,7 @@ class FactRecord:
 
     def __init__(self) -> None:
         self.thread = 0
+        self.number = 0  # of the run, in this process
         self._path = Path()
         self._bytes = 0
         self._mark: Optional[mmap.mmap] = None
@@ -71,6 +72,7 @@ class FactRecord:
         attempt = int(os.environ.get(ATTEMPT_VARIABLE) or "1")
         self._path.write_bytes(_line(BEGIN, {"attempt": attempt, "world": world}))
         self._map(self._path.with_suffix(_MARK_SUFFIX))
+        self.number += 1
         self.thread = threading.get_ident()
 
     def _map(self, path: Path) -> None:
@@ -143,6 +145,17 @@ def read_facts(events_folder: Path) -> Dict[int, List[Fact]]:
             read[int(number)] = facts
     newest = max((facts[0]["attempt"] for facts in read.values()), default=1)
     return {rank: facts for rank, facts in sorted(read.items()) if facts[0]["attempt"] == newest}
+
+
+def settle(events_folder: Path, ranks: Iterable[int]) -> None:
+    """Append the last mark of ranks that have ended without a word to their files, which come back
+    from elsewhere as far as they have grown. Raises OSError."""
+    for rank in ranks:
+        path = events_folder / FACTS_FOLDER / _NAME.format(rank)
+        facts = _facts_in(path)
+        if facts and not of_kind(facts, END):
+            with path.open("ab", 0) as file:
+                file.write(b"".join(_line(MARK, {"text": m["text"]}) for m in _mark_beside(path)))
 
 
 def sizes(events_folder: Path) -> Dict[str, int]:

@@ -38,7 +38,18 @@ class Exchanges:
     def __init__(self) -> None:
         self._generation = 0  # groups that were destroyed count anew
         self._noted = -1  # the number of the last record
-        self.is_begun = False
+        self._looks = False
+
+    def skip(self) -> None:
+        """Pass over what there is."""
+        entries = _entries()
+        self._noted = int(entries[-1]["record_id"]) if entries else -1
+
+    def look(self) -> None:
+        """Look now and then, in a thread of its own."""
+        if not self._looks:
+            self._looks = True
+            _thread.start_new_thread(_look_now_and_then, (self,))
 
     def note(self, most: int) -> None:
         """Note the collectives since the last time: the first of their group, and the last."""
@@ -55,7 +66,7 @@ class Exchanges:
         calls = [self._call(entry) for entry in shown if _is_compared(entry)]
         large, since = WATCH.largest, WATCH.began_ns
         has_large = any(
-            since and int(entry["time_created_ns"]) > since and _elements(entry) >= large
+            since and int(entry["time_created_ns"]) > since and _by_hand(entry) >= large
             for entry in entries
         )
         RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=has_large)
@@ -100,8 +111,16 @@ EXCHANGES = Exchanges()
 
 
 def begin() -> None:
-    """Follow the collectives of a run from its beginning."""
+    """Follow the collectives of a run from its beginning. Those of an earlier one don't count."""
     EXCHANGES.__init__()  # type: ignore[misc]
+    safely_noted(EXCHANGES.skip)
+    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    if c10d is not None and c10d.is_initialized():
+        EXCHANGES.look()
+
+
+def install() -> None:
+    """Have PyTorch tell of collectives, once for all runs of this process."""
     on_import({"torch.distributed.distributed_c10d": _change})
 
 
@@ -111,9 +130,8 @@ def _change(module: Any) -> None:
     @functools.wraps(init)
     def init_process_group(*arguments: Any, **named: Any) -> None:
         init(*arguments, **named)
-        if get_ident() == RECORD.thread and not EXCHANGES.is_begun:
-            EXCHANGES.is_begun = True
-            _thread.start_new_thread(_look_now_and_then, (RECORD.thread,))
+        if get_ident() == RECORD.thread:
+            EXCHANGES.look()
 
     @functools.wraps(destroy)
     def destroy_process_group(*arguments: Any, **named: Any) -> None:
@@ -153,14 +171,14 @@ def _marked(module: Any, name: str) -> Any:
     return collective
 
 
-def _look_now_and_then(thread: int) -> None:
-    """Look at doubling intervals for as long as that thread is recorded."""
-    pause = FIRST_LOOK_S
-    while RECORD.thread == thread:
+def _look_now_and_then(looked_at: Exchanges) -> None:
+    """Look at doubling intervals for as long as this run is recorded."""
+    pause, run = FIRST_LOOK_S, RECORD.number
+    while RECORD.thread and RECORD.number == run:
         time.sleep(pause)
         pause *= 2
-        if RECORD.thread == thread:
-            safely_noted(lambda: EXCHANGES.note(_LAST_CALLS))
+        if RECORD.thread and RECORD.number == run:
+            safely_noted(lambda: looked_at.note(_LAST_CALLS))
 
 
 def safely_noted(note: Any) -> None:
@@ -208,9 +226,13 @@ def _is_compared(entry: Dict[str, Any]) -> bool:
     return not entry.get("is_p2p") and not any(file.endswith(_JOIN) for file in files)
 
 
-def _elements(entry: Dict[str, Any]) -> int:
-    """Return how many numbers a collective has that may be weights or gradients: a state of a
-    random generator, in bytes, is none of these, a pickled object may be."""
+def _by_hand(entry: Dict[str, Any]) -> int:
+    """Return how many numbers a collective has that may be weights or gradients, which the program
+    exchanges itself: a state of a random generator, in bytes, is none of these, a pickled object
+    may be. What DDP exchanges has no line, or is in a backward pass."""
+    frames = entry.get("frames") or ()
+    if not place_in(frames) or any(frame.get("name") == _BACKWARD for frame in frames):
+        return 0
     is_object = any("_object" in str(frame.get("name")) for frame in entry.get("frames") or ())
     types = entry.get("input_dtypes") or ["Float"]
     is_float = any(str(name) in _FLOATS for name in types)

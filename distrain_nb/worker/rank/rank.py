@@ -140,7 +140,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     progress_hooks.install()
-    recording.install()
+    recording.begin()
     status = FAILED
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
 from distrain_nb.worker.facts import record
 from distrain_nb.worker.facts.record import RECORD, TROUBLE
@@ -19,11 +20,22 @@ from distrain_nb.worker.rank import exchanges, samples
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.weights import WATCH
 
+_wrapped: List[Any] = []  # weak references to the modules that DDP has wrapped in this process
+_hooks: List[str] = []  # that there are
 
-def install() -> None:
-    """Record this rank from now on, unless it is alone."""
-    if record.begin():
-        WATCH.__init__()  # type: ignore[misc]
+
+def begin() -> None:
+    """Record a run of this rank from now on, unless it is alone. One process may have several runs
+    in turn: the hooks stay, and so do the modules of earlier ones."""
+    if not record.begin():
+        return
+    WATCH.__init__()  # type: ignore[misc]
+    exchanges.begin()
+    samples.begin()
+    if not _hooks:
+        _hooks.append("torch")
+        exchanges.install()
+        samples.install()
         on_import(
             {
                 "torch.nn.parallel.distributed": _change_ddp,
@@ -32,8 +44,8 @@ def install() -> None:
                 "torch.autograd": _change_backward,
             }
         )
-        exchanges.begin()
-        samples.begin()
+    for module in filter(None, [reference() for reference in _wrapped]):
+        _follow(module)
 
 
 def end(*, failed: bool) -> None:
@@ -73,6 +85,14 @@ def safely(function: Callable[..., None]) -> Callable[..., None]:
     return safe
 
 
+@safely
+def _follow(module: Any) -> None:
+    """Follow a module under DDP."""
+    distributed: Any = sys.modules["torch.distributed"]
+    ranks = distributed.get_process_group_ranks(module.process_group)
+    WATCH.add(module, [int(rank) for rank in ranks])
+
+
 def _change_optimizers(module: Any) -> None:
     before = safely(lambda optimizer, *_: WATCH.before_step(optimizer))
     after = safely(lambda optimizer, *_: WATCH.after_step(optimizer))
@@ -83,14 +103,8 @@ def _change_optimizers(module: Any) -> None:
 def _change_ddp(module: Any) -> None:
     ddp = module.DistributedDataParallel
     init, inside, register = ddp._ddp_init_helper, ddp._inside_ddp_forward, ddp.register_comm_hook
-    distributed: Any = sys.modules["torch.distributed"]
     torch: Any = sys.modules["torch"]
     leave_alone: Callable[..., Any] = torch._disable_dynamo
-
-    @safely
-    def wrapped(self: Any) -> None:
-        get_ranks = distributed.get_process_group_ranks
-        WATCH.add(self, [int(rank) for rank in get_ranks(self.process_group)])
 
     @safely
     def forward(self: Any) -> None:
@@ -106,7 +120,9 @@ def _change_ddp(module: Any) -> None:
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:
         result = init(self, *arguments, **named)
-        wrapped(self)
+        if get_ident() == RECORD.thread:
+            _wrapped.append(weakref.ref(self))
+            _follow(self)
         return result
 
     def inside_forward(self: Any) -> Iterator[Any]:

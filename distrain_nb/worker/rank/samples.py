@@ -155,6 +155,10 @@ SAMPLES_OF_RUN = Samples()
 def begin() -> None:
     """Follow the loaders of a run from its beginning."""
     SAMPLES_OF_RUN.__init__()  # type: ignore[misc]
+
+
+def install() -> None:
+    """Have PyTorch tell of loaders, once for all runs of this process."""
     on_import(
         {
             "torch.utils.data.dataloader": _change_loaders,

@@ -186,7 +186,7 @@ class _Stepping:
         return self.optimizer() is optimizer and self.count == _count(optimizer)
 
 
-class Watch:
+class TrainingWatch:
     """What is followed of one run: its modules and optimizers."""
 
     def __init__(self) -> None:
@@ -257,8 +257,8 @@ class Watch:
 
     @property
     def largest(self) -> int:
-        """The elements of the largest parameter that no wrapper knows."""
-        return max((t.numel() for loose in self._loose for t in loose.tensors()), default=1)
+        """The elements of the largest parameter that is followed."""
+        return max((t.numel() for copies in self._all() for t in copies.tensors()), default=1)
 
     def end(self) -> Dict[str, Any]:
         """Note the last steps. Return what the fact of the end has of them."""
@@ -301,7 +301,7 @@ class Watch:
         return copies
 
 
-WATCH = Watch()
+WATCH = TrainingWatch()
 
 
 def is_shard(tensor: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, List, Optional, Sequence, Set, Tuple
 
@@ -20,6 +21,7 @@ from distrain_nb.worker.facts.comparing import (
     deviations_in,
 )
 from distrain_nb.worker.facts.deviations import Deviation
+from distrain_nb.worker.facts.record import settle
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, fill
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
@@ -43,7 +45,8 @@ class DeviationWatch:
         )
         self._events = Path(events) if events else None
         self._ignored = setting(program, IGNORE_VARIABLE)
-        self._speaks = any(process.rank == 0 for process in ranks)
+        self._ranks = [process.rank for process in ranks if process.rank is not None]
+        self._speaks = 0 in self._ranks
         self.is_strict = bool(setting(program, STRICT_VARIABLE))
         self._told: Set[str] = set()
         self._deviations: Tuple[Deviation, ...] = ()
@@ -64,6 +67,9 @@ class DeviationWatch:
 
     def finish(self, say: Say) -> None:
         """Compare once more, when all ranks have ended."""
+        if self._events is not None:
+            with suppress(OSError):  # a full disk
+                settle(self._events, self._ranks)
         self._compare()
         self.tell(say)
 
