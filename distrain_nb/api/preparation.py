@@ -341,6 +341,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         arguments=with_places(options.args, places),
         variables=variables(options, places, backend)
         | options.hang_variables
+        | options.finding_variables
         | options.display_variables,
         findings=(*program.findings, *unread),
     )

@@ -47,6 +47,7 @@ from distrain_nb.worker.rank import (
     ending,
     program,
     progress_hooks,
+    recording,
     stacks,
     step_hooks,
     stopping,
@@ -139,11 +140,14 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     progress_hooks.install()
+    recording.begin()
+    status = FAILED
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
+        status = 0
     except SystemExit as exit_request:
         stacks.leave_word(exit_request.__traceback__)
         status = _requested_exit(exit_request, folder, process)
@@ -154,7 +158,8 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
         return fail(error, folder, process)
     finally:
         CLOCK.end()
-    return 0
+        recording.end(failed=bool(status))
+    return status
 
 
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from time import sleep
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
@@ -75,6 +75,34 @@ def leave_word(traceback: Optional[TracebackType]) -> None:
     """Note at which line the program ends itself, as by `sys.exit()`."""
     if _teller is not None:
         _teller.note_end(traceback)
+
+
+def place() -> str:
+    """Return the innermost line of the program on this thread's stack: `Cell In[7], line 3`."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        shown = program_file(frame.f_code.co_filename)
+        if shown:
+            return f"{shown}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
+    """Return the innermost line of the program among frames of PyTorch's own kind."""
+    for frame in frames:
+        shown = program_file(str(frame.get("filename", "")))
+        if shown:
+            return f"{shown}, line {frame.get('line', 0)}"
+    return ""
+
+
+def program_file(file: str) -> str:
+    """Return a file of the program as its user names it; empty for a file of a library."""
+    folder = os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
+    if file.startswith(folder):
+        return file[len(folder) :]
+    return file if file in functions.labels else ""
 
 
 class _Teller:
@@ -215,13 +243,12 @@ def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
-    code, folder = frame.f_code, os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
-    file, in_folder = code.co_filename, code.co_filename.startswith(folder)
-    shown = file[len(folder) :] if in_folder else file
-    is_program = in_folder or file in functions.labels
+    code = frame.f_code
+    shown = program_file(code.co_filename)
+    is_program = bool(shown)
     operation = dis.opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (
-        shown,
+        shown or code.co_filename,
         line or 0,
         code.co_name,
         frame.f_lasti,

@@ -20,14 +20,14 @@ from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
-from distrain_nb.worker.rank import stopping, world
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
+from distrain_nb.worker.supervisor.watches import Watches
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
@@ -93,8 +93,8 @@ class Supervisor:
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
-        self._doctor: Optional[HangWatch] = None
-        self._hung = ""
+        self._doctor: Optional[Watches] = None
+        self._note = ""
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
@@ -155,7 +155,7 @@ class Supervisor:
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
-        self._doctor = HangWatch(self._folder, self._children, output).start()
+        self._doctor = Watches(self._folder, self._launch, self._children, output)
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -175,15 +175,17 @@ class Supervisor:
         output.end_streams()
         if self._charts:
             self._charts.finish()
+        if self._doctor:
+            self._ending = self._doctor.finish(self._ending, output.tell)
         self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
-        """Log what the doctor has to say; return why the run hangs, or hung."""
+        """Log what the watches have to say; return what they have said last."""
         if self._doctor and self._ending is None:
-            self._hung = self._doctor.tell(output.tell)
+            self._note = self._doctor.tell(output.tell)
             if self._doctor.stop_reason:
                 self._decide(State.FAILED, self._doctor.stop_reason)
-        return self._hung
+        return self._note
 
     def _service(self) -> int:
         """Return the number in the log of what no process of the run says."""
@@ -275,8 +277,7 @@ class Supervisor:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
         agreed = self._grace.has_agreed
         self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
-        living = [child for child in self._children if child.alive]
-        if living:
+        if living := [child for child in self._children if child.alive]:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
             if child.roles <= SERVING_ROLES - {REDUCERS}:
@@ -370,9 +371,8 @@ class Supervisor:
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
         lost = output.close()
-        alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
-        note = (alone if state is State.SUCCEEDED else self._hung) or charts
+        note = (self._doctor.last_note(state) if self._doctor else "") or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         note = self._grace.words(state is State.SUCCEEDED) or note
