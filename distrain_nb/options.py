@@ -65,6 +65,14 @@ class JobOptions:
     display: str = option(
         "first|all", "ranks whose figures, images and tables are shown (default: first)", ""
     )
+    session: str = option("NAME", "session whose ranks run the cell", "", written_as="--in")
+    rank: str = option("N,…", "ranks of the session that run the cell (default: all)", "")
+    send: tuple[str, ...] = option(
+        "NAME,…", "names to send to the session although its ranks have set them", ()
+    )
+    keep: tuple[str, ...] = option(
+        "NAME,…", "names that the session's ranks keep although the notebook has set them", ()
+    )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
     export: str = option(

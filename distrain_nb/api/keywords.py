@@ -67,6 +67,10 @@ class Options(TypedDict, total=False):
     notify: str | None
     max_cost: str | None
     display: str | None
+    session: str | None
+    rank: str | None
+    send: Texts | None
+    keep: Texts | None
     wait: bool | None
     dry_run: bool
     export: str | None

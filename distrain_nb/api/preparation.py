@@ -5,6 +5,7 @@ Warnings about this machine: how long it lives, and how much disk space it has.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
-from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
+from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, HoldsSessions, Job, Plan
 from distrain_nb.backends.notebooks import duration, place
+from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
 from distrain_nb.backends.uploads import local_path, upload_of
@@ -24,7 +26,7 @@ from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity, errors
-from distrain_nb.layout.options import in_cell
+from distrain_nb.layout.options import OPTIONS, changed, flag, in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import NO_PROGRAM, Program, Script, capture, capture_script, working_folder
@@ -37,6 +39,7 @@ from distrain_nb.program.advice import (
     unread_arguments,
 )
 from distrain_nb.run import disk_usage
+from distrain_nb.run.session import find_session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -219,7 +222,10 @@ class Prepared:
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
+    if options.get("session"):
+        return _prepare_cell(code, options, config)
     layout, job_options, backend, backend_options = read(options, config)
+    _refuse_without_session(job_options)
     if job_options.export and not job_options.dry_run:
         raise OptionError(f"--as {job_options.export} shows a job: it needs --dry-run")
     source = source_of(code)
@@ -256,6 +262,55 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         *(_about_program(job, backend, plan) if program.is_read else errors(plan.findings)),
     )
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)), cost)
+
+
+def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
+    """Return a cell for ranks that stay. Raises OptionError before anything is sent."""
+    for name, value in options.items():
+        if name not in declared(JobOptions) and name != "timeout" and value is not None:
+            written = next((o.names[0] for o in OPTIONS if o.field == name), flag(name))
+            raise OptionError(
+                f"{written} is for the start of a session, whose ranks are there already: leave it "
+                f"out, or start another with %distrain session start {written} …",
+                where=written,
+            )
+    job_options = read({k: v for k, v in options.items() if k != "timeout"}).job
+    session = find_session(job_options.session)
+    session.check_usable()
+    ranks = session.chosen(job_options.rank)
+    source = source_of(code)
+    job_options = _with_source(job_options, source)
+    sends, keeps = (
+        frozenset(name.strip() for text in texts for name in text.split(","))
+        for texts in (job_options.send, job_options.keep)
+    )
+    at = max(0, len(source.notebook.cells) - 1)
+    names = session.names(ranks, at, sends=sends, keeps=keeps)
+    source = replace(source, notebook=replace(source.notebook, ranks=names))
+    layout, _, backend, backend_options = read(json.loads(session.file.line), config)
+    layout = changed(layout, {"timeout": options.get("timeout")})
+    assert isinstance(backend, HoldsSessions)
+    job: AnyJob = Job(
+        program=_program(source, job_options, backend),
+        layout=layout,
+        folder=working_folder(),
+        options=backend_options,
+        name=job_options.name,
+        results=job_options.results,
+        waits=job_options.wait is not False,
+        config=config,
+        experiment=job_options.experiment,
+        data=job_options.data,
+        allowed_secrets=job_options.allow_secret,
+    )
+    plan = backend.session_plan(job, session.folder, ranks)
+    return Prepared(job, backend, plan, job_options, job.program.findings)
+
+
+def _refuse_without_session(options: JobOptions) -> None:
+    for name in ("rank", "send", "keep"):
+        if getattr(options, name):
+            raise OptionError(f"--{name} is for a cell in a session: add --in NAME")
 
 
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:

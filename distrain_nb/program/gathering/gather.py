@@ -18,6 +18,7 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
+from distrain_nb.program.gathering.ranks import BothSet, both_set
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -180,7 +181,7 @@ class Gathering:
                 severity = Severity.ERROR if pending.at_once else Severity.WARNING
                 message = f"`{pending.name}` is not defined in the notebook: {hint}"
                 self.say("undefined-name", severity, pending.where, message, fixes)
-        known = {*self.found, *self._bound, *_PROMPT}
+        known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
@@ -198,6 +199,9 @@ class Gathering:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
             return
+        if name not in self.notebook.given and self._is_in_ranks(pending):
+            self._settled.add(name)
+            return
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
@@ -213,6 +217,30 @@ class Gathering:
                 self._missing.append(pending)
         elif not is_builtin(name, value):
             self._choose(pending, value)
+
+    def _is_in_ranks(self, pending: PendingName) -> bool:
+        """Return whether the ranks of a session have a name that is theirs; ask then for what a
+        function reads that they have."""
+        ranks, name = self.notebook.ranks, pending.name
+        if ranks is None:
+            return False
+        try:
+            stays = ranks.stays(name, self.notebook.namespace, self.history)
+        except BothSet as error:
+            self.findings.append(both_set(pending.where, name, error))
+            return True
+        missing = ranks.missing(name) if stays and pending.required else []
+        if missing:
+            lacks = ", ".join(map(str, missing))
+            message = (
+                f"rank {lacks} lacks `{name}`, which other ranks of session {ranks.session} have: "
+                f"run the cell that makes it there too, or choose ranks with --rank"
+            )
+            self.say("not-in-all-ranks", Severity.ERROR, pending.where, message)
+        for read in sorted(ranks.reads(name)) if stays else ():
+            if read in self.notebook.namespace:
+                self._waiting.append(PendingName(read, pending.where, required=False))
+        return stays
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)

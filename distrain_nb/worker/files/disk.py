@@ -63,6 +63,18 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
+def publish_file(path: Path, data: bytes) -> None:
+    """Write `data` to `path` in one step, without waiting for the disk: for what is of no use
+    after a power cut. A full disk leaves the file as it was."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_bytes(data)
+        os.replace(str(draft), str(path))
+    except OSError:
+        if draft.exists():
+            draft.unlink()
+
+
 def use_reserve(path: Path, data: bytes) -> None:
     """Write as `replace_file` does; on a full disk, delete the folder's reserve to make room."""
     while True:

@@ -52,6 +52,11 @@ class HangWatch:
         self._written, self._has_begun = 0, False
         self._kinds: Tuple[Tuple[str, str], ...] = ()
         self.note = ""
+        self._is_over = threading.Event()
+
+    def end(self) -> None:
+        """Watch no more: the ranks of a session outlive their run."""
+        self._is_over.set()
 
     def start(self) -> HangWatch:
         """Watch for as long as this process lives; not without /proc, or if it was never to."""
@@ -68,7 +73,8 @@ class HangWatch:
     def _run(self) -> None:
         self._sign, self._gpus = time.monotonic(), Gpus.open()
         while any(child.alive for child, _, _ in self._ranks):
-            time.sleep(min(1.0, self._after / 4))
+            if self._is_over.wait(min(1.0, self._after / 4)):
+                return
             try:
                 self._turn()
             except Exception:  # no descriptor is free, a disk is full: another time
