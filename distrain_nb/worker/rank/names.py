@@ -12,11 +12,12 @@ import json
 import types
 import weakref
 import zlib
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from distrain_nb.worker.files.disk import publish_file
+from distrain_nb.worker.files.disk import replace_file, without_waiting
 from distrain_nb.worker.files.session import NAMES_FILE, NamesSent
 from distrain_nb.worker.rank import values
 
@@ -103,7 +104,8 @@ class NameTable:
         for name in self._stamps.keys() - table.keys():
             if not name.isidentifier():
                 table[name] = asdict(Name("", **self._stamps[name]))
-        publish_file(self._path, json.dumps(table).encode())
+        with without_waiting(), suppress(OSError):
+            replace_file(self._path, json.dumps(table).encode())
 
     def _own(self) -> Iterator[Tuple[str, Any]]:
         return (

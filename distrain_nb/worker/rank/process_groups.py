@@ -12,11 +12,13 @@ import functools
 import os
 import socket
 import sys
-from typing import Any, Callable, Dict, Optional
+import time
+from typing import Any, Callable, Dict, List, Optional
 
 from distrain_nb.worker.rank.on_import import on_import
 
 _C10D = "torch.distributed.distributed_c10d"
+_MESSAGE_ARRIVES_S = 0.05
 _OPENERS = ("init_process_group", "_new_process_group_helper")
 
 
@@ -27,6 +29,7 @@ class ProcessGroups:
     def __init__(self) -> None:
         self._sockets: Dict[int, str] = {}  # by descriptor, what the system calls them
         self._before: Optional[Dict[int, str]] = None  # while a group is being made
+        self._sent: List[Any] = []  # which PyTorch would wait for
         self._is_left = False
 
     def watch(self) -> None:
@@ -63,18 +66,32 @@ class ProcessGroups:
     def leave(self) -> None:
         """Free the main thread from what it waits for in a group, and the peers too."""
         self._is_left = True
+        module: Any = sys.modules.get(_C10D)
+        has_group = module is not None and module.is_initialized()
+        if has_group:
+            self._answer_receivers(module)
         for descriptor, name in {**self._sockets, **self._opened()}.items():
             if _name(descriptor) == name:
                 _shut_down(descriptor)
-        module: Any = sys.modules.get(_C10D)
-        if module is not None and module.is_initialized() and "nccl" in _backends(module):
+        if has_group and "nccl" in _backends(module):
             _quietly(getattr(module, "_abort_process_group", None))
+
+    def _answer_receivers(self, module: Any) -> None:
+        """Send every peer an empty message. One that receives from anybody hears of no connection
+        that ends (gloo in PyTorch 2.13), and its own code is stopped as soon as it has this."""
+        empty = sys.modules["torch"].empty(0)
+        for group, (backend, *_) in list(module._world.pg_map.items()):
+            if "gloo" in str(backend):
+                for peer in set(range(group.size())) - {group.rank()}:
+                    _quietly(lambda g=group, p=peer: self._sent.append(g.send([empty], p, 0)))
+        if self._sent:
+            time.sleep(_MESSAGE_ARRIVES_S)
 
     def forget(self) -> bool:
         """Take apart what was left, so that new groups can be made; say whether there was any."""
         if not self._is_left:
             return False
-        self._is_left, self._sockets = False, {}
+        self._is_left, self._sockets, self._sent = False, {}, []
         module: Any = sys.modules.get(_C10D)
         had_group = module is not None and module.is_initialized()
         if had_group:

@@ -51,9 +51,10 @@ class Redefinitions:
                 _update_function(function, now)
         if holders:
             names = ", ".join(f"`{holder}`" for holder in holders)
+            verb, them = ("keeps", "it") if len(holders) == 1 else ("keep", "them")
             print(
-                f"distrain: {names} keep{'s' * (len(holders) == 1)} the earlier class `{name}`, "
-                "whose layout differs: make them again to have the new one",
+                f"distrain: {names} {verb} the earlier class `{name}`, whose layout differs: make "
+                f"{them} again to have the new one",
                 file=sys.stderr,
             )
 

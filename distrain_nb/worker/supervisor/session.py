@@ -18,8 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
-from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import publish_file
+from distrain_nb.worker.files import disk, fields
 from distrain_nb.worker.files.folder import CANCEL_FILE, RECORD_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Question, Request, listen, receive
@@ -148,7 +147,8 @@ class SessionProcess:
             if self._cell.run or self._waiting:
                 who = f"run {self._cell.run} ({self._cell.name})" if self._cell.run else "another"
                 status = status.enter(State.QUEUED, f"session {self._file.name} is busy with {who}")
-            status.write(request.folder)
+            with disk.without_waiting():
+                status.write(request.folder)
         except Exception as error:
             request.reply(str(error))
             return
@@ -195,11 +195,14 @@ class SessionProcess:
         self._show(began, folder)
         self._crew.finish(output)
         try:
-            Supervisor(folder, crew=self._crew).run()
+            with disk.without_waiting():
+                Supervisor(folder, crew=self._crew).run()
         finally:
             writer.begin_run()  # whose files of this cell are open
             self._show(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
             self._crew.listen(output)
+        with suppress(OSError):
+            disk.sync_folder(folder)
         self._enter(State.RUNNING, "ready")
 
     def _show(self, cell: Optional[PresentCell] = None, folder: Optional[Path] = None) -> None:
@@ -209,7 +212,8 @@ class SessionProcess:
                 self._cell, self._present = cell, [str(folder)] if folder else []
             waiting = [str(request.folder) for request in self._waiting]
             shown = replace(self._cell, folders=(*self._present, *waiting))
-            publish_file(self._folder / CELL_FILE, fields.encode(shown))
+            with disk.without_waiting(), suppress(OSError):
+                disk.replace_file(self._folder / CELL_FILE, fields.encode(shown))
 
     # -- questions ----------------------------------------------------------------------------
 
