@@ -12,7 +12,7 @@ from distrain_nb.api.source import Source
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 class Lab:

@@ -131,7 +131,6 @@ class Failures:
         self._probe(kind, began)
 
     def _revive(self) -> None:
-        time.sleep(0.05)  # the session notices a death after the run's end
         for rank, process in self.lab.session.ranks.items():
             if process.outcome:
                 self.lab.session.restart(rank)

@@ -7,6 +7,7 @@ all else waits for the main thread, where cells run. SIGINT stops a cell, and no
 from __future__ import annotations
 
 import _thread
+import gc
 import json
 import os
 import queue
@@ -110,6 +111,8 @@ class StayingRank:
             pass
         self._at_work = False
         values.forget()
+        if status:
+            gc.collect()  # what only a traceback held, such as a loader with its processes
         self._flush()
         cell = next((p for p in _pieces(folder) if p.is_cell), None)
         if cell is not None:

@@ -142,9 +142,10 @@ class StayingCrew(Crew):
     """The ranks of a session. `left` says why their process groups were left, until a cell has
     said so."""
 
-    def __init__(self, folder: Path, launch: Launch) -> None:
+    def __init__(self, folder: Path, launch: Launch, note_death: Callable[[], None]) -> None:
         super().__init__()
         self._folder = folder
+        self._note_death = note_death
         self._launch = launch
         self.ranks: List[StayingChild] = []
         self.left = ""
@@ -246,6 +247,7 @@ class StayingCrew(Crew):
                     word = failure.read(self._folder, rank.number)
                     rank.death = word.summary if word else failure.describe_exit(status)
                     rank.status, rank.peak, rank.is_busy = status or -1, peak, False
+                    self._note_death()  # before its run ends, whose reader may send the next cell
 
     def _words(self, rank: StayingChild) -> Iterator[Dict[str, Any]]:
         while not rank.death:

@@ -53,7 +53,8 @@ class SessionProcess:
         self._folder = folder
         self._file = SessionFile.read(folder)
         self._launch = Launch.read(folder)
-        self._crew = StayingCrew(folder, self._launch)
+        self._crew = StayingCrew(folder, self._launch, self._save)
+        self._state, self._phase = State.STARTING, "starting"
         self._cell = PresentCell()
         self._present: List[str] = []
         self._lock = threading.Lock()
@@ -111,10 +112,7 @@ class SessionProcess:
     def _rest(self, output: Output) -> None:
         """Keep what ranks print between cells, and notice those that end."""
         output.turn(TURN_S)
-        deaths = [rank.death for rank in self._crew.ranks]
         list(self._crew.ends())
-        if deaths != [rank.death for rank in self._crew.ranks]:
-            self._enter(State.RUNNING, "ready")
 
     # -- requests, in a thread ----------------------------------------------------------------
 
@@ -268,6 +266,10 @@ class SessionProcess:
         rank.close()
 
     def _enter(self, state: State, phase: str) -> None:
+        self._state, self._phase = state, phase
+        self._save()
+
+    def _save(self) -> None:
         processes = tuple(
             Process(
                 rank.number, spec.label, spec.role, spec.replica, spec.rank, rank.pid, rank.death
@@ -279,9 +281,8 @@ class SessionProcess:
             status = Status.read(self._folder)
         except OSError:
             return
-        changed = replace(
-            status.enter(state, phase), supervisor=Owner.of(os.getpid()), processes=processes
-        )
+        status = status.enter(self._state, self._phase)
+        changed = replace(status, supervisor=Owner.of(os.getpid()), processes=processes)
         with suppress(OSError):
             changed.write(self._folder)
 
