@@ -203,11 +203,11 @@ class SessionHandle:
                 if answer.get("error"):
                     raise KeyError(f"rank {rank} of session {self.name}: {answer['error']}")
                 if answer.get("missing"):
-                    known = [n for n in self.names([int(rank)]) if n.isidentifier()]
-                    hint = did_you_mean(name, known, ".")
+                    present = [n for n in self.names([int(rank)]) if n.isidentifier()]
+                    hint = did_you_mean(name, present, ".")
                     raise KeyError(
                         f"rank {rank} of session {self.name} has no {name!r}{hint} It has "
-                        f"{', '.join(sorted(known)) or 'no names yet'}"
+                        f"{', '.join(sorted(present)) or 'no names yet'}"
                     )
                 if reason := answer.get("unsaved", {}).get(name):
                     raise ValueError(f"{name} of rank {rank} can't be copied: {reason}")

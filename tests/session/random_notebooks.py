@@ -1,4 +1,5 @@
-"""Random notebooks whose cells go to the kernel or to ranks that stay, against a dict with two owners.
+"""Random notebooks with cells for the kernel and for ranks that stay; the oracle is a dict with two
+owners.
 
 `python -m tests.session.random_notebooks SEED COUNT` prints the first that differs. What captures a
 cell, runs it and keeps the table of names is the real thing; one process is kernel and rank.

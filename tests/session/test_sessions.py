@@ -24,7 +24,7 @@ SUM = "x = torch.ones(1)\ndist.all_reduce(x)\nprint(int(x))"
 
 
 @pytest.fixture
-def lab(home: Path) -> Iterator[Lab]:  # noqa: ARG001
+def lab(home: Path) -> Iterator[Lab]:
     with Lab(2) as lab:
         yield lab
 
@@ -68,7 +68,9 @@ def test_names_that_both_have_set_are_refused_before_the_cell_begins(lab: Lab) -
     assert "(Cell In[4], line 1) and in the ranks of session lab (Cell In[2], line 2)" in str(
         finding
     )
-    assert [fix.apply("%%distrain --in lab\nprint(lr)").split("\n")[0] for fix in finding.fixes] == [
+    assert [
+        fix.apply("%%distrain --in lab\nprint(lr)").split("\n")[0] for fix in finding.fixes
+    ] == [
         "%%distrain --in lab --send lr",
         "%%distrain --in lab --keep lr",
     ]
@@ -150,9 +152,7 @@ def test_a_stopped_cell_leaves_its_ranks_usable(lab: Lab, text: str) -> None:
 
 def test_a_rank_that_dies_is_named_and_the_others_keep_their_names(lab: Lab) -> None:
     lab.lines(GROUP + "rank = dist.get_rank()\nkept = [rank]")
-    run = lab.there(
-        "import os, signal\nif rank == 1:\n    os.kill(os.getpid(), 9)\ndist.barrier()"
-    )
+    run = lab.there("import os, signal\nif rank == 1:\n    os.kill(os.getpid(), 9)\ndist.barrier()")
     assert run.status.error.startswith("rank 1 failed first: killed by SIGKILL")
     assert eventually(lambda: lab.session.ranks[1].outcome)
     with pytest.raises(OptionError, match="rank 1 of session lab has ended: killed by SIGKILL"):
@@ -217,7 +217,7 @@ def test_a_session_that_cannot_be_is_refused(home: Path) -> None:
     assert not (home / "sessions" / "lab").exists()
 
 
-def test_an_idle_session_ends(home: Path) -> None:  # noqa: ARG001
+def test_an_idle_session_ends(home: Path) -> None:
     lab = Lab(1, idle=0.5)
     pids = [process.pid for process in lab.session.ranks.values()]
     assert eventually(lambda: lab.session.status.state is State.SUCCEEDED, within=20)
@@ -237,7 +237,7 @@ def test_no_process_outlives_a_killed_session(lab: Lab) -> None:
         lab.begin("pass")
 
 
-def test_a_session_ends_with_its_block(home: Path) -> None:  # noqa: ARG001
+def test_a_session_ends_with_its_block(home: Path) -> None:
     with session("block", ranks_per_replica=1) as block:
         block.run("n = 41")
         assert block.run("m = n + 1", result="m").results["m"] == 42

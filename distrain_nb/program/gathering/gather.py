@@ -18,7 +18,7 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
-from distrain_nb.program.gathering.ranks import BothSet, both_set
+from distrain_nb.program.gathering.ranks import settle
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -199,7 +199,7 @@ class Gathering:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
             return
-        if name not in self.notebook.given and self._is_in_ranks(pending):
+        if self._is_in_ranks(pending):
             self._settled.add(name)
             return
         value = namespace.get(name)
@@ -219,28 +219,10 @@ class Gathering:
             self._choose(pending, value)
 
     def _is_in_ranks(self, pending: PendingName) -> bool:
-        """Return whether the ranks of a session have a name that is theirs; ask then for what a
-        function reads that they have."""
-        ranks, name = self.notebook.ranks, pending.name
-        if ranks is None:
-            return False
-        try:
-            stays = ranks.stays(name, self.notebook.namespace, self.history)
-        except BothSet as error:
-            self.findings.append(both_set(pending.where, name, error))
-            return True
-        missing = ranks.missing(name) if stays and pending.required else []
-        if missing:
-            lacks = ", ".join(map(str, missing))
-            message = (
-                f"rank {lacks} lacks `{name}`, which other ranks of session {ranks.session} have: "
-                f"run the cell that makes it there too, or choose ranks with --rank"
-            )
-            self.say("not-in-all-ranks", Severity.ERROR, pending.where, message)
-        for read in sorted(ranks.reads(name)) if stays else ():
-            if read in self.notebook.namespace:
-                self._waiting.append(PendingName(read, pending.where, required=False))
-        return stays
+        settled = settle(self.notebook, pending, self.history)
+        self.findings += settled.findings
+        self._waiting += settled.reads
+        return settled.stays
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
@@ -398,17 +380,10 @@ class Gathering:
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
         if not pending.required:
-            why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._not_captured(pending, why)
+            self._not_captured(pending, problem.short)
             return
-        inside = "" if problem.path == pending.name else f" in `{pending.name}`"
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
-            f" {problem.advice}",
-        )
+        message = problem.message(pending.name)
+        self.say("not-portable", Severity.ERROR, pending.where, message)
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"

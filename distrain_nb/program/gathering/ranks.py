@@ -8,13 +8,13 @@ sends to the session.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode
+from distrain_nb.program.gathering.resolve import Import, Literal, Needed, PendingName, SourceCode
 from distrain_nb.repairs import add_option
 from distrain_nb.worker.files.session import NamesSent
 from distrain_nb.worker.fingerprint import fingerprint
@@ -22,6 +22,7 @@ from distrain_nb.worker.rank.names import same_text
 
 if TYPE_CHECKING:
     from distrain_nb.program.gathering.gather import Gathering
+    from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import ExecutionHistory
 
 Table = Mapping[str, Mapping[str, Any]]
@@ -113,6 +114,40 @@ class RankNames:
 
 class BothSet(Exception):
     """The notebook and the ranks have both set a name."""
+
+
+class Settled(NamedTuple):
+    """Whether a name is settled by what the ranks have; what there is to say, and which names a
+    function of the ranks reads, which the notebook may have set since."""
+
+    stays: bool
+    findings: Sequence[Finding] = ()
+    reads: Sequence[PendingName] = ()
+
+
+def settle(notebook: Notebook, pending: PendingName, history: ExecutionHistory) -> Settled:
+    """Return what becomes of a name that a cell reads, if it is for the ranks of a session."""
+    ranks, namespace, name = notebook.ranks, notebook.namespace, pending.name
+    try:
+        if ranks is None or name in notebook.given or not ranks.stays(name, namespace, history):
+            return Settled(stays=False)
+    except BothSet as error:
+        return Settled(stays=True, findings=[both_set(pending.where, name, error)])
+    findings = []
+    missing = ranks.missing(name) if pending.required else []
+    if missing:
+        message = (
+            f"rank {', '.join(map(str, missing))} lacks `{name}`, which other ranks of session "
+            f"{ranks.session} have: run the cell that makes it there too, or choose ranks with "
+            "--rank"
+        )
+        findings = [Finding("capture.not-in-all-ranks", Severity.ERROR, pending.where, message)]
+    reads = sorted(ranks.reads(name) & namespace.keys())
+    return Settled(
+        stays=True,
+        findings=findings,
+        reads=[PendingName(read, pending.where, required=False) for read in reads],
+    )
 
 
 def leave_out(gathering: Gathering, names: RankNames) -> NamesSent:

@@ -38,8 +38,8 @@ class Redefinitions:
                 self._update_class(name, old, new)
 
     def _update_class(self, name: str, old: type, new: type) -> None:
-        kept = [item for item in gc.get_referrers(old) if type(item) is old]
-        for instance in kept:
+        instances = [item for item in gc.get_referrers(old) if type(item) is old]
+        for instance in instances:
             try:
                 object.__setattr__(instance, "__class__", new)
             except TypeError:  # other slots, another base

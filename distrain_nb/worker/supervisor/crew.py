@@ -139,8 +139,7 @@ class StayingChild(Child):
 
 
 class StayingCrew(Crew):
-    """The ranks of a session. `left` says why their process groups were left, until a cell has
-    said so."""
+    """The ranks of a session. `note_death` is called when one has ended."""
 
     def __init__(self, folder: Path, launch: Launch, note_death: Callable[[], None]) -> None:
         super().__init__()
@@ -148,7 +147,7 @@ class StayingCrew(Crew):
         self._note_death = note_death
         self._launch = launch
         self.ranks: List[StayingChild] = []
-        self.left = ""
+        self._reason = ""
         self._has_left = False
         self._failed = False
         self._sequences: Dict[int, int] = {}
@@ -272,7 +271,7 @@ class StayingCrew(Crew):
 
     def leave(self, why: str) -> None:
         """Have all ranks leave their process groups."""
-        self._has_left, self.left = True, why
+        self._has_left, self._reason = True, why
         for rank in self.ranks:
             if not rank.death:
                 rank.order({"do": staying.LEAVE})
@@ -280,8 +279,8 @@ class StayingCrew(Crew):
     def remarks(self) -> Iterator[str]:
         if self._has_left:
             yield (
-                f"all ranks have left their process groups, as {self.left}: names are kept; call "
-                "init_process_group again, and wrap models in DDP or FSDP again"
+                f"all ranks have left their process groups, as {self._reason}: names are kept; "
+                "call init_process_group again, and wrap models in DDP or FSDP again"
             )
         for rank in self.ranks:
             if rank.is_busy:
