@@ -56,9 +56,9 @@ def submit(code: Code, **options: Unpack[Options]) -> Run:
     return run.wait() if options["wait"] else run
 
 
-def start(prepared: Prepared) -> Run:
-    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run, and
-    StoreError where no run can be kept.
+def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Run:
+    """Submit what has been prepared; `begin` is called with the run's folder before. Raises
+    CaptureError or CheckFailed if it can't run, and StoreError where no run can be kept.
 
     It is on the list before anything is sent, so that whatever runs can be found and stopped.
     """
@@ -80,6 +80,8 @@ def start(prepared: Prepared) -> Run:
         note = begin_run(record, here=backend.here, experiments=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
+        if begin is not None:
+            begin(record.folder)
         backend.submit(prepared.plan, record.folder)
         start_notifier(record.folder, channels)
     except Exception as error:

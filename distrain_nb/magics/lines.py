@@ -120,6 +120,15 @@ def _stacks(options: argparse.Namespace) -> Stacks:
     return api.attach(options.run).stacks()
 
 
+def _debug(options: argparse.Namespace) -> None:
+    from distrain_nb.magics.prompts import debug
+
+    try:
+        debug(api.attach(options.run), options.rank)
+    except ValueError as error:
+        raise OptionError(f"invalid --rank {options.rank}: {error}") from None
+
+
 def _attach(options: argparse.Namespace) -> Run | Study:
     from distrain_nb.study import Study, attach
 
@@ -348,6 +357,7 @@ _VERBS = {
     "show": _show,
     "logs": _logs,
     "stacks": _stacks,
+    "debug": _debug,
     "attach": _attach,
     "cancel": _cancel,
     "resume": _resume,

@@ -44,9 +44,11 @@ from distrain_nb.worker.machine import system
 from distrain_nb.worker.machine.sockets import container_bridges
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
+    debugger,
     ending,
     program,
     progress_hooks,
+    prompt,
     stacks,
     step_hooks,
     stopping,
@@ -134,6 +136,8 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
     ending.begin()
+    prompt.begin(folder, process)
+    debugger.begin()
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
@@ -151,7 +155,9 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
             world.check(folder, process)
         return status
     except BaseException as error:
-        return fail(error, folder, process)
+        began = time.time()
+        debugger.post_mortem(error, tracebacks.format_exception(error))
+        return fail(error, folder, process, began)
     finally:
         CLOCK.end()
     return 0
@@ -181,9 +187,9 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
     return status
 
 
-def fail(error: BaseException, folder: Path, process: int) -> int:
-    """Write down why that process fails, print it, and give its exit status."""
-    began = time.time()
+def fail(error: BaseException, folder: Path, process: int, began: Optional[float] = None) -> int:
+    """Write down why that process fails, since `began`, print it, and give its exit status."""
+    began = began or time.time()
     text = tracebacks.format_exception(error)
     shown = tracebacks.without_native_frames(text)
     Failure(process, began, tracebacks.headline(error), shown).write(folder)

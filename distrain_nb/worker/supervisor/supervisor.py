@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import disk, failure, prompts
 from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -28,6 +28,7 @@ from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
+from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
 
 OTHERS_FAIL_WITHIN_S = 0.3
 # A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
@@ -42,7 +43,6 @@ LAST_STATUS_WITHIN_S = 5.0
 DELETED_AFTER_S = 5.0
 # Reducers of a job that has succeeded say what they have done, which a busy machine makes long.
 REDUCERS_END_WITHIN_S = 30.0
-NEVER = float("inf")
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
 # Files that are given up one by one when the disk is full, for room to say so.
@@ -79,9 +79,8 @@ class Supervisor:
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
         now = time.monotonic()
-        seconds, self._too_long = self._launch.longest(now - self._began)
-        self._deadline = now + seconds
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
+        prompts.forget(self._folder)
+        self._limit = TimeLimit(self._folder, self._launch, now - self._began)
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
@@ -114,7 +113,8 @@ class Supervisor:
             self._start(output)
             self._watch(output)
             has_saved = self._ending == self._grace.ending and not self._cancel_requested()
-            failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
+            is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
+            failed = self._ending == (State.FAILED, "") and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
@@ -135,7 +135,7 @@ class Supervisor:
         self._cancel = True
 
     def _on_notice(self, *_: Any) -> None:
-        self._notice_at = 0.0
+        self._limit.notice()
 
     def _cancel_requested(self) -> bool:
         return self._cancel or (self._folder / CANCEL_FILE).exists()
@@ -166,7 +166,8 @@ class Supervisor:
             self._reap()
             self._keep_time()
             self._give_way()
-            self._save(note=output.trouble or self._hear_doctor(output))
+            hung = self._hear_doctor(output)
+            self._save(note=output.trouble or self._limit.note or hung)
         self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
         for pid in system.descendants(os.getpid()):
@@ -302,6 +303,7 @@ class Supervisor:
 
     def _keep_time(self) -> None:
         now = time.monotonic()
+        self._hold(self._limit.paused())
         if self._cancel_requested():  # perhaps because of what has failed, by who starts all hosts
             self._decide(State.FAILED if self._failures else State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
@@ -309,13 +311,14 @@ class Supervisor:
         # Nobody can see or stop the run then; who hears its log has other means.
         if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
-        if now >= self._deadline:
-            self._decide(State.FAILED, self._too_long)
+        is_over, too_long = self._limit.passed()
+        if is_over:
+            self._decide(State.FAILED, too_long)
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
-        if now >= self._notice_at:
+        if self._limit.takes_notice():
             self._give_notice()
         if now >= self._terminate_at:
             self._terminate(now)
@@ -326,9 +329,16 @@ class Supervisor:
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
 
+    def _hold(self, seconds: float) -> None:
+        """Put off for so long what would end a rank at whose prompt somebody sits."""
+        self._judge_at += seconds
+        self._failed_at = {pid: at + seconds for pid, at in self._failed_at.items()}
+        if self._ending and self._ending[0] is State.SUCCEEDED and not self._cancel_requested():
+            self._terminate_at += seconds
+            self._kill_at += seconds
+
     def _give_notice(self) -> None:
         """Ask the program to save ahead of the time limit, if it can be asked."""
-        self._notice_at = NEVER
         if not self._ending:
             phase = "saving ahead of the time limit" if self._grace.ask(ahead=True) else ""
             self._status = self._status.reach(phase or "near the time limit, without on_stop")

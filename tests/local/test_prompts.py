@@ -1,0 +1,311 @@
+"""A prompt in a rank: `breakpoint()`, `input()` and the like ask in the cell that waits."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from distrain_nb import api
+from tests.conftest import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.kernels import Kernel, Outcome
+
+HEAD = """
+import os
+rank = int(os.environ["RANK"])
+"""
+STEPS = (
+    HEAD
+    + """
+def f(loss):
+    y = loss + 1
+    if rank == 1:
+        breakpoint()
+    z = y * 2
+    return z
+print("got", f(rank * 10))
+"""
+)
+GROUP = (
+    HEAD
+    + """
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+loss = torch.tensor([float(rank)])
+"""
+)
+
+
+def talk(
+    nb: Kernel, cell: str, answers: Sequence[tuple[str, str]], options: str = "-n 2"
+) -> Outcome:
+    """Run a cell, and give each answer to the question of its beginning."""
+    sent = nb.send(f"%%distrain {options}\n{cell}", on_a_page=True)
+    for begin, answer in answers:
+        asked = nb.question()
+        assert asked.startswith(begin), asked
+        nb.answer(answer)
+    return nb.outcome(sent)
+
+
+def at_prompt(rank: int, *commands: str) -> list[tuple[str, str]]:
+    return [(f"[rank {rank}] ipdb> ", command) for command in commands]
+
+
+def log(run: int = 1) -> str:
+    return str(api.attach(str(run)).logs())
+
+
+def ranks_of(run: int = 1) -> list[psutil.Process]:
+    """The processes of a run that are there."""
+    folder = str(api.attach(str(run)).folder)
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("AIP_MODEL_DIR", "").startswith(folder):
+                left.append(process)
+        except psutil.Error:
+            continue
+    return left
+
+
+def is_over(run: int = 1) -> bool:
+    return api.attach(str(run)).state.final and not ranks_of(run)
+
+
+def test_a_breakpoint_is_a_prompt_of_its_rank(nb: Kernel) -> None:
+    commands = ("w", "p loss", "u", "p rank", "d", "n", "p z", "c")
+    outcome = talk(nb, STEPS, at_prompt(1, *commands))
+    assert not outcome.error
+    assert "--- rank 1 ---" in outcome.text
+    assert "> Cell In[2](10)f()" in outcome.text  # the line below `breakpoint()`
+    assert "      8     if rank == 1:" in outcome.text
+    assert "distrain_nb" not in outcome.text  # no frame of ours
+    assert "\n10\n" in outcome.text and "\n22\n" in outcome.text
+    assert "[rank 0] got 2\n[rank 1] got 22" in log()
+    assert not ranks_of()
+
+
+def test_input_and_getpass_ask_in_their_rank(nb: Kernel, home: Path) -> None:
+    cell = HEAD + "import getpass\n"
+    cell += "answer = input('name? ') if rank else getpass.getpass('key: ')\n"
+    cell += "print('length', len(answer))"
+    sent = nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True)
+    asked = {}
+    for _ in range(2):
+        question = nb.question()
+        asked[question] = nb.answer("four" if "name" in question else "geheim")
+    assert not nb.outcome(sent).error
+    assert set(asked) == {"[rank 0] key: *", "[rank 1] name? "}
+    assert "[rank 0] length 6" in log() and "[rank 1] length 4" in log()
+    texts = [file.read_bytes() for file in home.rglob("*") if file.is_file()]
+    assert not any(b"geheim" in text for text in texts)  # nor in a file of the run
+
+
+def test_ranks_are_asked_one_after_the_other(nb: Kernel) -> None:
+    cell = HEAD + "value = rank + 5\nbreakpoint()\nprint('after', value)"
+    outcome = talk(
+        nb, cell, [*at_prompt(0, "ranks p value", "value = 7", "c"), *at_prompt(1, "p value", "c")]
+    )
+    assert "here: 5\nrank 1: 6\n" in outcome.text
+    assert "[rank 0] after 7" in log() and "[rank 1] after 6" in log()
+
+
+def test_ranks_evaluates_where_each_rank_is(nb: Kernel) -> None:
+    cell = GROUP + "if rank == 1: breakpoint()\ndist.all_reduce(loss)\nprint('sum', loss.item())"
+    commands = ("ranks p loss", "ranks pp nothing", "ranks", "ranks p 1 / 0", "c")
+    outcome = talk(nb, cell, at_prompt(1, *commands), "-n 3")
+    assert "here: tensor([1.])\nrank 0: tensor([0.])\nrank 2: tensor([2.])\n" in outcome.text
+    assert "rank 0: *** NameError: name 'nothing' is not defined" in outcome.text
+    assert "*** expected an expression, as in: ranks p loss" in outcome.text
+    assert "rank 2: *** ZeroDivisionError: division by zero" in outcome.text
+    assert log().count("sum 3.0") == 3
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "import pdb; pdb.set_trace()",
+        "import pdb; pdb.Pdb().set_trace()",
+        "from IPython.core.debugger import set_trace; set_trace()",
+        "from IPython.terminal.debugger import set_trace; set_trace()",
+    ],
+)
+def test_other_ways_to_a_prompt(nb: Kernel, ask: str) -> None:
+    cell = HEAD + f"value = 41\nif rank:\n    {ask}\n    value += 1\nprint('has', value)"
+    sent = nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True)
+    for command in ("p value * 2", "c"):
+        assert re.fullmatch(r"\[rank 1\] (ipdb> |\(Pdb\) )", nb.question())
+        nb.answer(command)
+    outcome = nb.outcome(sent)
+    assert "\n82\n" in outcome.text
+    assert "[rank 1] has 42" in log()
+
+
+def test_torch_distributed_breakpoint(nb: Kernel) -> None:
+    cell = GROUP + "dist.breakpoint(rank=1)\nprint('on')"
+    sent = nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True)
+    for command in ("u", "p loss", "c"):
+        assert nb.question() == "[rank 1] (Pdb) "
+        nb.answer(command)
+    assert "\ntensor([1.])\n" in nb.outcome(sent).text
+    assert log().count("] on") == 2
+
+
+def test_a_prompt_in_a_backward_hook(nb: Kernel) -> None:
+    cell = (
+        GROUP
+        + """
+from torch.nn.parallel import DistributedDataParallel as DDP
+model = DDP(torch.nn.Linear(2, 1))
+def look(gradient):
+    scale = 3
+    if rank == 1:
+        breakpoint()
+    return gradient * scale
+out = model(torch.ones(4, 2))
+out.register_hook(look)
+out.sum().backward()
+print("gradient", model.module.weight.grad[0, 0].item())
+"""
+    )
+    outcome = talk(nb, cell, at_prompt(1, "p gradient.shape", "scale = 5", "c"))
+    assert "torch.Size([4, 1])" in outcome.text
+    assert log().count("gradient 16.0") == 2  # the mean of 4 * 3 and 4 * 5
+
+
+def test_quitting_fails_the_run(nb: Kernel) -> None:
+    cell = GROUP + "if rank == 2: breakpoint()\ndist.barrier()"
+    began = time.monotonic()
+    outcome = talk(nb, cell, at_prompt(2, "q"), "-n 4")
+    assert "RunFailed" in outcome.error and "rank 2" in outcome.error
+    assert "BdbQuit" in outcome.error
+    assert time.monotonic() - began < 60
+    assert is_over()
+
+
+def test_post_mortem_of_the_line_that_fails(nb: Kernel) -> None:
+    cell = HEAD + "def f(x):\n    return 1 / x\nif rank: f(0)\nprint('fine')"
+    outcome = talk(nb, cell, at_prompt(1, "p x", "u", "p rank", "q"), "-n 2 --debug")
+    assert "ZeroDivisionError" in outcome.text and "> Cell In[2](5)f()" in outcome.text
+    assert "ZeroDivisionError: division by zero" in outcome.error
+    assert is_over()
+
+
+def test_post_mortem_after_a_collectives_error(nb: Kernel) -> None:
+    cell = GROUP + "if rank == 1: os._exit(3)\nsteps = 8\ndist.all_reduce(loss)"
+    sent = nb.send(f"%%distrain -n 2 --debug\n{cell}", on_a_page=True)
+    assert nb.question() == "[rank 0] ipdb> "
+    time.sleep(2)  # longer than the others of a failed rank usually have
+    for command in ("u", "u", "u", "ranks p steps", "q"):
+        nb.answer(command)
+        if command != "q":
+            nb.question()
+    outcome = nb.outcome(sent)
+    assert "here: 8\nrank 1: *** it has ended: exited with status 3" in outcome.text
+    assert "RunFailed" in outcome.error and "rank 1" in outcome.error
+    assert is_over()
+
+
+def test_an_interrupt_at_the_prompt_cancels_the_run(nb: Kernel) -> None:
+    sent = nb.send(f"%%distrain -n 2\n{STEPS}", on_a_page=True)
+    nb.question()
+    nb.interrupt()
+    assert "RunCancelled" in nb.outcome(sent).error
+    assert is_over()
+    assert nb.run("1 + 1").displays[0]["text/plain"] == "2"  # and the kernel goes on
+
+
+def test_a_run_that_is_stopped_elsewhere_takes_its_question_back(nb: Kernel) -> None:
+    sent = nb.send(f"%%distrain -n 2\n{STEPS}", on_a_page=True)
+    nb.question()
+    api.attach("1").cancel()
+    assert "RunCancelled" in nb.outcome(sent).error
+    assert nb.run("1 + 1").displays[0]["text/plain"] == "2"
+
+
+def test_a_rank_killed_at_its_prompt(nb: Kernel) -> None:
+    sent = nb.send(f"%%distrain -n 2\n{STEPS}", on_a_page=True)
+    nb.question()
+    os.kill(api.attach("1").status.processes[1].pid or 0, 9)
+    outcome = nb.outcome(sent)
+    assert "RunFailed" in outcome.error and "SIGKILL" in outcome.error
+    assert is_over()
+
+
+def test_a_kernel_that_dies_at_the_prompt_leaves_nothing(nb: Kernel) -> None:
+    nb.send(f"%%distrain -n 2\n{STEPS}", on_a_page=True)
+    nb.question()
+    nb.kill()
+    assert eventually(is_over)
+
+
+def test_the_end_of_input_is_an_eof(nb: Kernel) -> None:
+    cell = HEAD + "try: input('more? ')\nexcept EOFError: print('no more')"
+    talk(nb, cell, [("[rank 0] more? ", "\x04")], "-n 1")
+    assert "no more" in log()
+
+
+def test_nobody_can_answer_where_stdin_is_not_allowed(nb: Kernel) -> None:
+    began = time.monotonic()
+    outcome = nb.run(f"%%distrain -n 2 --debug\n{STEPS}")
+    assert "breakpoint() can't ask anyone in a run" in outcome.error
+    assert "not wait" not in log()
+    assert time.monotonic() - began < 60
+    outcome = nb.outcome(nb.send(f"%%distrain -n 2 --no-wait\n{STEPS}", on_a_page=True))
+    assert eventually(lambda: is_over(2))
+    assert "breakpoint() can't ask anyone in a run" in log(2)
+
+
+def test_clocks_stand_still_while_a_rank_is_asked(nb: Kernel) -> None:
+    cell = GROUP + "if rank == 1: breakpoint()\ndist.all_reduce(loss)\nprint('sum', loss.item())"
+    options = "-n 2 --timeout 15 --hang-after 2 --stop-when-hung"
+    sent = nb.send(f"%%distrain {options}\n{cell}", on_a_page=True)
+    nb.question()
+    assert eventually(lambda: api.attach("1").status.note == "rank 1 waits at a prompt", 5)
+    time.sleep(16)
+    nb.answer("c")
+    outcome = nb.outcome(sent)
+    assert not outcome.error
+    assert "stands still" not in log()
+
+
+def test_a_primary_that_has_ended_waits_for_a_prompt(nb: Kernel) -> None:
+    sent = nb.send(f"%%distrain -n 2\n{STEPS}", on_a_page=True)
+    nb.question()
+    assert eventually(lambda: "got 2" in log())
+    time.sleep(4)
+    nb.answer("c")
+    assert not nb.outcome(sent).error
+    assert "[rank 1] got 22" in log()
+
+
+def test_a_worker_of_a_data_loader_asks(nb: Kernel) -> None:
+    cell = (
+        HEAD
+        + """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 2
+    def __getitem__(self, index):
+        if index == 1: breakpoint()
+        return index
+print("sum", sum(int(batch) for batch in torch.utils.data.DataLoader(Data(), num_workers=1)))
+"""
+    )
+    sent = nb.send(f"%%distrain -n 1\n{cell}", on_a_page=True)
+    for command in ("p index", "c"):
+        assert re.fullmatch(r"\[rank 0, process \d+\] ipdb> ", nb.question())
+        nb.answer(command)
+    assert "\n1\n" in nb.outcome(sent).text
+    assert "sum 1" in log()
