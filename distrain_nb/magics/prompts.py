@@ -121,10 +121,10 @@ def debug(run: Run, rank: int | None) -> None:
     Raises OptionError where there is nothing to ask, or nobody to answer.
     """
     _refuse(run)
-    wanted = None if rank is None else run.process_of(rank)
+    process = None if rank is None else run.process_of(rank)
     with attended(run.folder):
-        if not _waits_at_prompt(run, wanted):
-            _stop_at_prompt(run, wanted or 0)
+        if not _waits_at_prompt(run, process):
+            _stop_at_prompt(run, process or 0)
         attendant, left_at = Attendant(run, lambda: None), float("inf")
         try:
             while not run.state.final and time.monotonic() < left_at:

@@ -197,7 +197,7 @@ def test_quitting_fails_the_run(nb: Kernel) -> None:
 def test_post_mortem_of_the_line_that_fails(nb: Kernel) -> None:
     cell = HEAD + "def f(x):\n    return 1 / x\nif rank: f(0)\nprint('fine')"
     outcome = talk(nb, cell, at_prompt(1, "p x", "u", "p rank", "q"), "-n 2 --debug")
-    assert "ZeroDivisionError" in outcome.text and "> Cell In[2](5)f()" in outcome.text
+    assert "ZeroDivisionError" in outcome.text and "> Cell In[2](6)f()" in outcome.text
     assert "ZeroDivisionError: division by zero" in outcome.error
     assert is_over()
 

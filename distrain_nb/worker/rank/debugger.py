@@ -17,6 +17,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any, Iterator, List, Optional, Tuple
 
@@ -33,7 +34,7 @@ _IN_C_AFTER_S = 1.0
 _TURN_S = 0.1
 _OURS = "distrain_nb.worker.*"
 
-_wanted: List[None] = []  # a stop that nobody has taken yet; `pop` is one step
+_stops: List[None] = []  # one that nobody has taken yet; `pop` is one step
 
 
 def begin() -> None:
@@ -106,7 +107,7 @@ def _asking(method: Any) -> Any:
 
 @contextmanager
 def _at_the_notebook(debugger: Any) -> Iterator[None]:
-    kept = debugger.stdout, debugger.use_rawinput, debugger.completekey
+    before = debugger.stdout, debugger.use_rawinput, debugger.completekey
     with prompt.conversation() as dialogue:
         debugger.stdout, debugger.use_rawinput, debugger.completekey = dialogue, 1, None
         debugger.nosigint = True  # an interrupt is the notebook's, which stops the run
@@ -116,7 +117,7 @@ def _at_the_notebook(debugger: Any) -> Iterator[None]:
             yield
         finally:
             inquiry.debuggers.remove(debugger)
-            debugger.stdout, debugger.use_rawinput, debugger.completekey = kept
+            debugger.stdout, debugger.use_rawinput, debugger.completekey = before
             if debugger.quitting:
                 _note_quit()
 
@@ -163,10 +164,10 @@ def _ranks(self: Any, argument: str) -> None:
         return
     try:
         names = self.curframe.f_globals, self.curframe_locals
-        own = inquiry.evaluate(text, style, names)
+        value = inquiry.evaluate(text, style, names)
     except BaseException as error:
-        own = f"*** {type(error).__name__}: {error}"
-    self.message(f"here: {own}")
+        value = f"*** {type(error).__name__}: {error}"
+    self.message(f"here: {value}")
     for label, value in inquiry.ask_ranks(here.folder, here.process, text, style):
         self.message(f"{label}: {value}")
 
@@ -211,20 +212,14 @@ def debugger() -> Any:
     return pdb.Pdb(readrc=False)
 
 
-def break_here(*_: Any, header: Optional[str] = None, **__: Any) -> None:
-    """Stand for `breakpoint()`: stop in the function that calls this one."""
-    if os.environ.get("PYTHONBREAKPOINT") != "0":
-        require("breakpoint()")
-        _stop_in(sys._getframe().f_back, header)
-
-
 def set_trace(*_: Any, header: Optional[str] = None, **__: Any) -> None:
     """Stand for `pdb.set_trace()`."""
     require("pdb.set_trace()")
-    _stop_in(sys._getframe().f_back, header)
+    stop_in(sys._getframe().f_back, header)
 
 
-def _stop_in(frame: Optional[FrameType], header: Optional[str]) -> None:
+def stop_in(frame: Optional[FrameType], header: Optional[str]) -> None:
+    """Have the program ask at the next line of that frame, after a `header`."""
     import pdb  # noqa: F401  # so that it is changed before IPython's builds on it
 
     at = debugger()
@@ -277,11 +272,11 @@ def stop_main() -> None:
     C code may keep it, as a collective does that waits. Then its frames are looked at from a third
     thread: names can be read, but the program can't step.
     """
-    _wanted.append(None)
+    _stops.append(None)
     main = threading.main_thread()
     signal.pthread_kill(main.ident or 0, STOP_SIGNAL)
     end = time.monotonic() + _IN_C_AFTER_S
-    while _wanted and time.monotonic() < end:
+    while _stops and time.monotonic() < end:
         time.sleep(_TURN_S)
     if _take():
         threading.Thread(target=_look_from_outside, name="distrain debug", daemon=True).start()
@@ -289,7 +284,7 @@ def stop_main() -> None:
 
 def _take() -> bool:
     try:
-        _wanted.pop()
+        _stops.pop()
     except IndexError:
         return False
     return True
@@ -334,3 +329,26 @@ def _look_from_outside() -> None:
         where = f"{frame.f_code.co_filename}, line {frame.f_lineno}"
         Failure(here.process, time.time(), f"quit at its prompt, in {where}", "").write(here.folder)
         os._exit(1)
+
+
+class Requests:
+    """Looks for requests to one process of a run, and sees to each once."""
+
+    def __init__(self, folder: Path, process: int) -> None:
+        self._folder = folder
+        self._process = process
+        last = prompts.request(folder)  # of an earlier attempt
+        self._seen = last.name if last else ""
+
+    def look(self) -> None:
+        """See to a new request; called every half a second by a thread beside the program."""
+        request = prompts.request(self._folder)
+        if request is None or request.name == self._seen:
+            return
+        self._seen = request.name
+        if self._process not in request.targets:
+            return
+        if request.kind == prompts.STOP:
+            stop_main()
+        elif request.kind == prompts.EVALUATE:
+            inquiry.answer(self._folder, self._process, request)

@@ -29,15 +29,15 @@ def evaluate(text: str, style: str, names: Tuple[Mapping[str, Any], Mapping[str,
     return pprint.pformat(value) if style == "pp" else repr(value)
 
 
-def ask_ranks(folder: Path, own: int, text: str, style: str) -> Iterator[Tuple[str, str]]:
-    """Yield the label of each rank but `own`, and the value there."""
-    ranks = [process for process in Status.read(folder).processes if process.role in _TRAINING]
-    living = [rank.index for rank in ranks if not rank.outcome and rank.index != own]
+def ask_ranks(folder: Path, process: int, text: str, style: str) -> Iterator[Tuple[str, str]]:
+    """Yield the label of each rank but that one, and the value there."""
+    ranks = [rank for rank in Status.read(folder).processes if rank.role in _TRAINING]
+    living = [rank.index for rank in ranks if not rank.outcome and rank.index != process]
     request = prompts.make_request(folder, prompts.EVALUATE, living, text, style)
     replies = prompts.take_replies(folder, request, ANSWER_WITHIN_S)
     silent = f"*** no answer within {ANSWER_WITHIN_S:g} s"
     for rank in ranks:
-        if rank.index != own:
+        if rank.index != process:
             ended = f"*** it has ended: {rank.outcome}" if rank.outcome else silent
             yield rank.label, replies.get(rank.index, ended)
 
@@ -52,15 +52,15 @@ def answer(folder: Path, process: int, request: Request) -> None:
 
 
 def _value_here(text: str, style: str) -> str:
-    unknown = ""
+    reason = ""
     for frame in _frames():
         try:
             return evaluate(text, style, (frame.f_globals, frame.f_locals))
         except NameError as error:
-            unknown = unknown or _in_words(error)
+            reason = reason or _in_words(error)
         except BaseException as error:
             return _in_words(error)
-    return unknown or "*** the program hasn't begun"
+    return reason or "*** the program hasn't begun"
 
 
 def _frames() -> Iterator[FrameType]:

@@ -27,8 +27,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine.waits import STACK_SIGNAL
+from distrain_nb.worker.rank.debugger import Requests
 from distrain_nb.worker.rank.program import variables
-from distrain_nb.worker.rank.requests import Requests
 
 HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
 HANG_AFTER_S = 30.0

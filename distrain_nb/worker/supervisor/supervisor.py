@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from distrain_nb.worker.files import disk, failure, prompts
 from distrain_nb.worker.files.failure import Failure, Memory
@@ -21,11 +21,11 @@ from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping, world
+from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
-from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
 from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
@@ -49,11 +49,6 @@ ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 RESERVE_FILES = 8
 RESERVE_BYTES = 32 << 10
 
-# The job is over when the primary ends, and these don't end by themselves. Reducers still sum for
-# workers that may finish.
-REDUCERS = "reducers"
-SERVING_ROLES = frozenset(["servers", REDUCERS])
-
 # Who says in the log what no process of the run can: as services do in theirs.
 SERVICE = Process(-1, "service", "service", 0)
 
@@ -73,7 +68,8 @@ class Supervisor:
         self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
-        self._primary = followed_primary(self._launch.follows)
+        self._primary = primary.followed_primary(self._launch.follows)
+        self._endless_roles = primary.endless_roles(self._launch.processes, self._primary)
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
@@ -216,7 +212,7 @@ class Supervisor:
             outcome = "stopped"
             if not self._ending:
                 self._decide(State.FAILED, self._grace.reason)
-            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles:
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status, peak)
@@ -238,13 +234,6 @@ class Supervisor:
         wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
-
-    def _endless_roles(self) -> Set[str]:
-        """Return the roles that don't end by themselves: workers of servers wait for work."""
-        roles = {spec.role for spec in self._launch.processes}
-        if self._primary:
-            return roles
-        return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
     def _say_what_was_cut(self, output: Output) -> None:
         for label in self._cut:
@@ -280,14 +269,14 @@ class Supervisor:
         if living:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
-            if child.roles <= SERVING_ROLES - {REDUCERS}:
+            if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
                 child.signal(signal.SIGTERM)
         self._terminate_at = time.monotonic() + self._launch.grace
 
     def _end_reducers(self) -> None:
         """End the reducers when nobody is left to sum for."""
         living = [child for child in self._children if child.alive]
-        if all(child.roles == {REDUCERS} for child in living):
+        if all(child.roles == {primary.REDUCERS} for child in living):
             for child in living:
                 if not child.signalled:
                     child.signal(signal.SIGTERM)
