@@ -123,10 +123,7 @@ def _stacks(options: argparse.Namespace) -> Stacks:
 def _debug(options: argparse.Namespace) -> None:
     from distrain_nb.magics.prompts import debug
 
-    try:
-        debug(api.attach(options.run), options.rank)
-    except ValueError as error:
-        raise OptionError(f"invalid --rank {options.rank}: {error}") from None
+    debug(api.attach(options.run), options.rank)
 
 
 def _attach(options: argparse.Namespace) -> Run | Study:

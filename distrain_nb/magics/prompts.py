@@ -17,7 +17,7 @@ from distrain_nb.run.prompts import Dialogues, Question
 from distrain_nb.ui.frontend import can_answer
 from distrain_nb.ui.question import ask
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.launch import pid_of
+from distrain_nb.worker.files.launch import Launch, pid_of
 from distrain_nb.worker.files.prompts import Asker
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 
@@ -121,7 +121,7 @@ def debug(run: Run, rank: int | None) -> None:
     Raises OptionError where there is nothing to ask, or nobody to answer.
     """
     _refuse(run)
-    process = None if rank is None else run.process_of(rank)
+    process = None if rank is None else _process_of(run, rank)
     with attended(run.folder):
         if not _waits_at_prompt(run, process):
             _stop_at_prompt(run, process or 0)
@@ -155,6 +155,17 @@ def _refuse(run: Run) -> None:
             f"{run.title} can't be debugged here: nothing that shows this notebook can answer "
             "input()"
         )
+
+
+def _process_of(run: Run, rank: int) -> int:
+    """Return the number of a rank's process, also of a run that has just been started. Raises
+    OptionError."""
+    specs = Launch.read(run.folder).processes
+    processes = {spec.rank: number for number, spec in enumerate(specs) if spec.rank is not None}
+    if rank not in processes:
+        ranks = f"its ranks are 0 to {max(processes)}" if len(processes) > 1 else "it has rank 0"
+        raise OptionError(f"invalid --rank {rank}: {run.title} has no rank {rank}; {ranks}")
+    return processes[rank]
 
 
 def _waits_at_prompt(run: Run, process: int | None) -> bool:

@@ -309,3 +309,103 @@ print("sum", sum(int(batch) for batch in torch.utils.data.DataLoader(Data(), num
         nb.answer(command)
     assert "\n1\n" in nb.outcome(sent).text
     assert "sum 1" in log()
+
+
+RUNS_ON = (
+    HEAD
+    + """
+import time
+def train():
+    step = 0
+    while not os.path.exists("stop"):
+        step += 1
+        time.sleep(0.05)
+    return step
+print("steps", train() > 0)
+"""
+)
+
+
+def test_debug_stops_a_rank_where_it_is(nb: Kernel, notebook_folder: Path) -> None:
+    nb.run(f"%%distrain -n 2 --no-wait\n{RUNS_ON}")
+    sent = nb.send("%distrain debug --rank 1", on_a_page=True)
+    for command in ("p step > 0", "p rank", "n", "w", "c"):
+        assert nb.question() == "[rank 1] ipdb> "
+        nb.answer(command)
+    outcome = nb.outcome(sent)
+    assert not outcome.error
+    assert "\nTrue\n" in outcome.text and "train()" in outcome.text
+    (notebook_folder / "stop").touch()
+    assert eventually(is_over)
+    assert api.attach("1").state == "succeeded"
+
+
+def test_debug_looks_at_a_rank_in_a_collective(nb: Kernel, notebook_folder: Path) -> None:
+    cell = (
+        GROUP
+        + "if rank:\n    import time\n    while not os.path.exists('stop'): time.sleep(0.05)\n"
+    )
+    nb.run(f"%%distrain -n 2 --no-wait\n{cell}batch = 64\ndist.barrier()\nprint('on')")
+    assert eventually(lambda: (api.attach("1").folder / "where-0.json").exists())
+    sent = nb.send("%distrain debug", on_a_page=True)
+    for command in ("p batch", "ranks p rank", "c"):
+        assert nb.question() == "[rank 0] ipdb> "
+        nb.answer(command)
+    outcome = nb.outcome(sent)
+    assert "The rank is in C code" in outcome.text
+    assert "\n64\n" in outcome.text and "here: 0\nrank 1: 1\n" in outcome.text
+    (notebook_folder / "stop").touch()
+    assert eventually(is_over)
+    assert log().count("] on") == 2
+
+
+def test_quitting_in_a_collective_fails_the_run(nb: Kernel) -> None:
+    cell = GROUP + "if rank:\n    import time; time.sleep(600)\ndist.barrier()"
+    nb.run(f"%%distrain -n 2 --no-wait\n{cell}")
+    assert eventually(lambda: (api.attach("1").folder / "where-0.json").exists())
+    time.sleep(3)
+    sent = nb.send("%distrain debug --rank 0", on_a_page=True)
+    nb.question()
+    nb.answer("q")
+    nb.outcome(sent)
+    assert eventually(is_over)
+    assert "quit at its prompt, in Cell In[2], line" in api.attach("1").status.error
+
+
+def test_a_failed_rank_waits_for_debug(nb: Kernel) -> None:
+    cell = HEAD + "def f(x):\n    return 1 / x\nif rank: f(0)"
+    nb.run(f"%%distrain -n 2 --no-wait --debug\n{cell}")
+    assert eventually(lambda: api.attach("1").status.note == "rank 1 waits at a prompt")
+    time.sleep(3)
+    sent = nb.send("%distrain debug", on_a_page=True)
+    for command in ("p x", "q"):
+        assert nb.question() == "[rank 1] ipdb> "
+        nb.answer(command)
+    assert "\n0\n" in nb.outcome(sent).text
+    assert eventually(is_over)
+    assert "ZeroDivisionError" in api.attach("1").status.error
+
+
+def test_whoever_leaves_a_running_rank_lets_it_go_on(nb: Kernel, notebook_folder: Path) -> None:
+    nb.run(f"%%distrain -n 1 --no-wait\n{RUNS_ON}")
+    sent = nb.send("%distrain debug", on_a_page=True)
+    nb.question()
+    nb.interrupt()
+    assert "goes on: %distrain cancel 1 stops it" in nb.outcome(sent).text
+    assert eventually(lambda: not api.attach("1").status.note)
+    (notebook_folder / "stop").touch()
+    assert eventually(is_over)
+    assert api.attach("1").state == "succeeded"
+
+
+def test_what_cannot_be_debugged(nb: Kernel) -> None:
+    nb.run("%%distrain -n 1\nprint(1)")
+    outcome = nb.outcome(nb.send("%distrain debug", on_a_page=True))
+    assert "run 1 (run-1) has ended, and its ranks with it" in outcome.error
+    nb.run("%%distrain -n 1 --no-wait\nimport time; time.sleep(60)")
+    assert "nothing that shows this notebook can answer" in nb.run("%distrain debug").error
+    outcome = nb.outcome(nb.send("%distrain debug --rank 4", on_a_page=True))
+    assert "invalid --rank 4: run 2 (run-2) has no rank 4; it has rank 0" in outcome.error
+    api.attach("2").cancel()
+    outcome = nb.run("%%distrain --on vertex --debug\nprint(1)")
+    assert "--debug has no meaning on Vertex AI" in outcome.error
