@@ -409,3 +409,37 @@ def test_what_cannot_be_debugged(nb: Kernel) -> None:
     api.attach("2").cancel()
     outcome = nb.run("%%distrain --on vertex --debug\nprint(1)")
     assert "--debug has no meaning on Vertex AI" in outcome.error
+
+
+TIMED = (
+    HEAD
+    + """
+import datetime, time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=4))
+pair = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=5))
+loss = torch.ones(1)
+"""
+)
+
+
+@pytest.mark.parametrize("group", ["None", "pair"])
+def test_a_collectives_timeout_waits_for_a_prompt(nb: Kernel, group: str) -> None:
+    cell = TIMED + f"if rank == 1: breakpoint()\ndist.all_reduce(loss, group={group})\nprint(loss)"
+    sent = nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True)
+    nb.question()
+    time.sleep(9)
+    nb.answer("c")
+    outcome = nb.outcome(sent)
+    assert not outcome.error
+    assert log().count("tensor([2.])") == 2
+
+
+def test_without_a_prompt_a_collective_has_its_timeout(nb: Kernel) -> None:
+    cell = TIMED + "began = time.time()\nif rank == 1: time.sleep(30)\n"
+    cell += "try: dist.all_reduce(loss)\n"
+    cell += "except RuntimeError: print('after', round(time.time() - began)); raise"
+    outcome = nb.outcome(nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True))
+    assert "gloo:all_reduce has waited 4 s, its group's timeout" in outcome.error
+    assert re.search(r"\[rank 0\] after [45]\b", log())

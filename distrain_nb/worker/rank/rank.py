@@ -52,6 +52,7 @@ from distrain_nb.worker.rank import (
     stacks,
     step_hooks,
     stopping,
+    timeouts,
     tracebacks,
     values,
     world,
@@ -138,6 +139,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     ending.begin()
     prompt.begin(folder, process)
     debugger.begin()
+    timeouts.change()
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
@@ -192,7 +194,10 @@ def fail(error: BaseException, folder: Path, process: int, began: Optional[float
     began = began or time.time()
     text = tracebacks.format_exception(error)
     shown = tracebacks.without_native_frames(text)
-    Failure(process, began, tracebacks.headline(error), shown).write(folder)
+    summary = tracebacks.headline(error)
+    if timeouts.reason():
+        summary += f" ({timeouts.reason()})"
+    Failure(process, began, summary, shown).write(folder)
     print(text.rstrip(), file=sys.stderr, flush=True)
     return FAILED
 
