@@ -15,6 +15,7 @@ from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
 from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
+from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 
@@ -58,6 +59,7 @@ class JobOptions:
         "N", "seconds of silence before a hang is checked for (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
+    debug: bool = option("", "ask below the cell at the line where a rank fails", False)
     notify: str = option(
         "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
     )
@@ -96,6 +98,11 @@ class JobOptions:
         stops = "1" if self.stop_when_hung else ""
         settings = {HANG_AFTER_VARIABLE: self.hang_after, STOP_VARIABLE: stops}
         return {name: text for name, text in settings.items() if text}
+
+    @property
+    def debug_variables(self) -> dict[str, str]:
+        """The variable by which a rank that fails knows that it is to ask."""
+        return {DEBUG_VARIABLE: "1"} if self.debug else {}
 
     @property
     def display_variables(self) -> dict[str, str]:

@@ -64,6 +64,7 @@ class Options(TypedDict, total=False):
     allow_secret: Texts | None
     hang_after: Number | None
     stop_when_hung: bool
+    debug: bool
     notify: str | None
     max_cost: str | None
     display: str | None

@@ -320,6 +320,10 @@ def _with_source(options: JobOptions, source: Source) -> JobOptions:
 def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
     """Make the program from its source. Its arguments are the options', after a script's own."""
     limit = int(Config.load().carry_limit * MIB)
+    if options.debug and not backend.here:
+        raise OptionError(
+            f"--debug has no meaning on {backend.title}: only ranks on this machine can ask"
+        )
     places = options.places(backend.data)
     program = (
         _of_cell(source, options, limit, backend)
@@ -332,6 +336,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         arguments=with_places(options.args, places),
         variables=variables(options, places, backend)
         | options.hang_variables
+        | options.debug_variables
         | options.display_variables,
         findings=(*program.findings, *unread),
     )

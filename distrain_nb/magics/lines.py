@@ -124,6 +124,12 @@ def _stacks(options: argparse.Namespace) -> Stacks:
     return api.attach(options.run).stacks()
 
 
+def _debug(options: argparse.Namespace) -> None:
+    from distrain_nb.magics.prompts import debug
+
+    debug(api.attach(options.run), options.rank)
+
+
 def _attach(options: argparse.Namespace) -> Run | Study:
     from distrain_nb.study import Study, attach
 
@@ -359,6 +365,7 @@ _VERBS = {
     "show": _show,
     "logs": _logs,
     "stacks": _stacks,
+    "debug": _debug,
     "attach": _attach,
     "cancel": _cancel,
     "resume": _resume,

@@ -20,6 +20,7 @@ RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
     "stacks": "show where each rank of a run on this machine is, with its stacks",
+    "debug": "ask at the prompt of a rank on this machine, at the line where it is",
     "attach": "follow a run, study or cloud job below this cell (default: what you started last)",
     "cancel": "stop a run",
     "resume": "start a run again from its checkpoints",
@@ -67,6 +68,8 @@ def _add_runs(verb: Verb) -> None:
     logs.add_argument(
         "--follow", action="store_true", help="print new lines until the run has ended"
     )
+    rank = "rank to stop (default: one at a prompt, else 0)"
+    of_runs["debug"].add_argument("--rank", type=int, metavar="N", help=rank)
     carrier = "log of the background process that submits the job and follows it"
     logs.add_argument("--carrier", action="store_true", help=carrier)
     result.add_argument(

@@ -75,6 +75,11 @@ class Run(Waitable[R]):
         return self.record.backend
 
     @property
+    def is_here(self) -> bool:
+        """Whether its ranks are processes of this machine, which know its folder."""
+        return self._backend.here
+
+    @property
     def rehearsed(self) -> bool:
         """Whether a stand-in on this machine took the service's place."""
         return bool(self.record.handle.get("rehearsal"))

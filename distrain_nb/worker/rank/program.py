@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.functions import labels, tell_linecache
+from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -33,7 +33,6 @@ OF_PROGRAM = (
     TUNED,
     expected.EXPECTED,
 )  # what stands beside its code
-FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
 # those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
 ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"

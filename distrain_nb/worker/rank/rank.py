@@ -46,12 +46,15 @@ from distrain_nb.worker.machine.sockets import container_bridges
 from distrain_nb.worker.metrics import step_times
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
+    debugger,
     ending,
     program,
     progress_hooks,
+    prompt,
     stacks,
     step_hooks,
     stopping,
+    timeouts,
     tracebacks,
     values,
     world,
@@ -144,6 +147,8 @@ def prepare(folder: Path) -> None:
     of its session."""
     _line_buffered_output()
     ending.begin()
+    debugger.begin()
+    timeouts.change()
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     progress_hooks.install()
@@ -160,6 +165,7 @@ def run_cell(
 ) -> int:
     """Run one program as that process of a run. A rank that stays runs it in `main`; what ends it
     once it `was_stopped` is no failure."""
+    prompt.begin(folder, process)
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     step_times.begin()
     try:
@@ -174,7 +180,11 @@ def run_cell(
             world.check(folder, process)
         return status
     except BaseException as error:
-        return stopping.STOPPED if was_stopped() else fail(error, folder, process)
+        if was_stopped():
+            return stopping.STOPPED
+        began = time.time()
+        debugger.post_mortem(error, tracebacks.format_exception(error))
+        return fail(error, folder, process, began)
     finally:
         CLOCK.end()
     return 0
@@ -204,12 +214,15 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
     return status
 
 
-def fail(error: BaseException, folder: Path, process: int) -> int:
-    """Write down why that process fails, print it, and give its exit status."""
-    began = time.time()
+def fail(error: BaseException, folder: Path, process: int, began: Optional[float] = None) -> int:
+    """Write down why that process fails, since `began`, print it, and give its exit status."""
+    began = began or time.time()
     text = tracebacks.format_exception(error)
     shown = tracebacks.without_native_frames(text)
-    Failure(process, began, tracebacks.headline(error), shown).write(folder)
+    summary = tracebacks.headline(error)
+    if timeouts.reason():
+        summary += f" ({timeouts.reason()})"
+    Failure(process, began, summary, shown).write(folder)
     print(text.rstrip(), file=sys.stderr, flush=True)
     return FAILED
 

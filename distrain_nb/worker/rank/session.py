@@ -23,7 +23,15 @@ from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.session import GET, NAMES, PUT, NamesSent
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics import writer
-from distrain_nb.worker.rank import displays, program, rank, redefinitions, stopping, values
+from distrain_nb.worker.rank import (
+    debugger,
+    displays,
+    program,
+    rank,
+    redefinitions,
+    stopping,
+    values,
+)
 from distrain_nb.worker.rank.names import NameTable, bound_lines
 from distrain_nb.worker.rank.process_groups import ProcessGroups
 from distrain_nb.worker.rank.wrapped import ResultWriter
@@ -47,6 +55,7 @@ class StayingRank:
         """Do what comes until the session ends; return the exit status."""
         signal.signal(signal.SIGINT, self._on_interrupt)
         rank.prepare(folder)
+        debugger.end_in_c = self._stop
         self._groups.watch()
         _thread.start_new_thread(self._listen, ())
         actions: Dict[str, Callable[[Mapping[str, Any]], Dict[str, Any]]] = {
@@ -75,6 +84,11 @@ class StayingRank:
 
     def _reply(self, word: Mapping[str, Any]) -> None:
         self._channel.send(json.dumps(word).encode())
+
+    def _stop(self) -> None:
+        """Stop the cell from another thread."""
+        os.kill(os.getpid(), signal.SIGINT)
+        self._groups.leave()
 
     def _on_interrupt(self, _: int, __: Optional[FrameType]) -> None:
         """Stop the cell. One that comes when the cell has just ended must not stop the rank."""

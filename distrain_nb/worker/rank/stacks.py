@@ -27,7 +27,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine.waits import STACK_SIGNAL
-from distrain_nb.worker.rank.program import FOLDER_VARIABLE, variables
+from distrain_nb.worker.rank.debugger import Requests
+from distrain_nb.worker.rank.program import variables
 
 HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
 HANG_AFTER_S = 30.0
@@ -88,6 +89,7 @@ class _Teller:
         self._answers, held = _files(folder, process)
         self._files = {fd: _file_of(fd) for fd in (self._answers, held)}
         self._answered = ""
+        self._requests = Requests(folder, process)
         self._ended: Optional[Frame] = None
         self._thread = 0
         if STACK_SIGNAL and signal.getsignal(STACK_SIGNAL) is signal.SIG_DFL:
@@ -100,6 +102,7 @@ class _Teller:
             return
         with self._lock:
             self._asked, self._answered, self._ended = str(folder / LOOK_FILE), "", None
+            self._requests = Requests(folder, process)
             for descriptor, new in zip([*self._files], _files(folder, process)):
                 os.dup2(new, descriptor, inheritable=False)
                 os.close(new)
@@ -127,6 +130,7 @@ class _Teller:
                 elif time.monotonic() - noted >= NOTED_EVERY_S:
                     noted = time.monotonic()
                     self._write(self._where("", 1))
+                self._requests.look()
             except Exception:  # a disk that is full, a module half imported: perhaps the next time
                 pass
             sleep(ASKED_EVERY_S)
@@ -208,10 +212,10 @@ def _frames(frame: Optional[FrameType]) -> List[Frame]:
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
-    code, folder = frame.f_code, os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
+    code, folder = frame.f_code, os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
     file, in_folder = code.co_filename, code.co_filename.startswith(folder)
     shown = file[len(folder) :] if in_folder else file
-    is_program = in_folder or file in functions.labels
+    is_program = functions.is_of_program(file)
     operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (
         shown,

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import launch
+from distrain_nb.worker.files import launch, prompts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.files.status import STANDS_STILL
@@ -99,6 +99,8 @@ class HangWatch:
 
     def _last_sign(self) -> float:
         """Return when the run last printed, or wrote an event file."""
+        if prompts.open_prompts(self._folder):  # whoever sits there knows that it stands still
+            self._output.heard_at = time.monotonic()
         if time.monotonic() - self._output.heard_at < self._after / 2:
             return self._output.heard_at
         written = _bytes_below(self._folder / EVENTS_FOLDER)

@@ -15,4 +15,3 @@ LAST_STATUS_WITHIN_S = 5.0
 DELETED_AFTER_S = 5.0
 # Reducers of a job that has succeeded say what they have done, which a busy machine makes long.
 REDUCERS_END_WITHIN_S = 30.0
-NEVER = float("inf")

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import disk, failure, prompts
 from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -22,6 +22,7 @@ from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping, world
+from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
@@ -33,26 +34,20 @@ from distrain_nb.worker.supervisor.patience import (
     FAILED_RANK_ENDS_WITHIN_S,
     LAST_STATUS_WITHIN_S,
     LOOK_EVERY_S,
-    NEVER,
     OTHERS_FAIL_WITHIN_S,
     PRIMARY_ENDS_WITHIN_S,
     REDUCERS_END_WITHIN_S,
     TURN_S,
 )
-from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
+from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
 # Files that are given up one by one when the disk is full, for room to say so.
 RESERVE_FILES = 8
 RESERVE_BYTES = 32 << 10
-
-# The job is over when the primary ends, and these don't end by themselves. Reducers still sum for
-# workers that may finish.
-REDUCERS = "reducers"
-SERVING_ROLES = frozenset(["servers", REDUCERS])
 
 # Who says in the log what no process of the run can: as services do in theirs.
 SERVICE = Process(-1, "service", "service", 0)
@@ -80,15 +75,15 @@ class Supervisor:
         self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
-        self._primary = followed_primary(self._launch.follows)
+        self._primary = primary.followed_primary(self._launch.follows)
+        self._endless_roles = primary.endless_roles(self._launch.processes, self._primary)
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
         now = time.monotonic()
-        seconds, self._too_long = self._launch.longest(now - self._began)
-        self._deadline = now + seconds
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
+        prompts.forget(self._folder)
+        self._limit = TimeLimit(self._folder, self._launch, now - self._began)
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
@@ -118,7 +113,8 @@ class Supervisor:
             self._start(output)
             self._watch(output)
             has_saved = self._ending == self._grace.ending and not self._cancel_requested()
-            failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
+            is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
+            failed = self._ending == (State.FAILED, "") and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
@@ -146,7 +142,7 @@ class Supervisor:
         self._cancel = True
 
     def _on_notice(self, *_: Any) -> None:
-        self._notice_at = 0.0
+        self._limit.notice()
 
     def _cancel_requested(self) -> bool:
         asked = self._cancel or self._crew.is_ending
@@ -180,7 +176,8 @@ class Supervisor:
                 self._judge_exit(child, status, peak)
             self._keep_time()
             self._give_way()
-            self._save(note=output.trouble or self._hear_doctor(output))
+            hung = self._hear_doctor(output)
+            self._save(note=output.trouble or self._limit.note or hung)
         self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
         if self._doctor:
@@ -219,7 +216,7 @@ class Supervisor:
             outcome = "stopped"
             if not self._ending:
                 self._decide(State.FAILED, self._grace.reason)
-            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles:
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status, peak)
@@ -241,13 +238,6 @@ class Supervisor:
         wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
-
-    def _endless_roles(self) -> Set[str]:
-        """Return the roles that don't end by themselves: workers of servers wait for work."""
-        roles = {spec.role for spec in self._launch.processes}
-        if self._primary:
-            return roles
-        return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
 
     def _say_what_was_cut(self, output: Output) -> None:
         for label in self._cut:
@@ -285,14 +275,14 @@ class Supervisor:
         if living:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
-            if child.roles <= SERVING_ROLES - {REDUCERS}:
+            if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
                 child.signal(signal.SIGTERM)
         self._terminate_at = time.monotonic() + self._launch.grace
 
     def _end_reducers(self) -> None:
         """End the reducers when nobody is left to sum for."""
         living = [child for child in self._children if child.alive]
-        if all(child.roles == {REDUCERS} for child in living):
+        if all(child.roles == {primary.REDUCERS} for child in living):
             for child in living:
                 if not child.signalled:
                     child.signal(signal.SIGTERM)
@@ -308,6 +298,7 @@ class Supervisor:
 
     def _keep_time(self) -> None:
         now = time.monotonic()
+        self._hold(self._limit.paused())
         if self._cancel_requested():  # perhaps because of what has failed, by who starts all hosts
             self._decide(State.FAILED if self._failures else State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
@@ -315,13 +306,14 @@ class Supervisor:
         # Nobody can see or stop the run then; who hears its log has other means.
         if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
-        if now >= self._deadline:
-            self._decide(State.FAILED, self._too_long)
+        is_over, too_long = self._limit.passed()
+        if is_over:
+            self._decide(State.FAILED, too_long)
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
-        if now >= self._notice_at:
+        if self._limit.takes_notice():
             self._give_notice()
         if now >= self._terminate_at:
             self._terminate(now)
@@ -332,9 +324,16 @@ class Supervisor:
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
 
+    def _hold(self, seconds: float) -> None:
+        """Put off for so long what would end a rank at whose prompt somebody sits."""
+        self._judge_at += seconds
+        self._failed_at = {pid: at + seconds for pid, at in self._failed_at.items()}
+        if self._ending and self._ending[0] is State.SUCCEEDED and not self._cancel_requested():
+            self._terminate_at += seconds
+            self._kill_at += seconds
+
     def _give_notice(self) -> None:
         """Ask the program to save ahead of the time limit, if it can be asked."""
-        self._notice_at = NEVER
         if not self._ending:
             phase = "saving ahead of the time limit" if self._grace.ask(ahead=True) else ""
             self._status = self._status.reach(phase or "near the time limit, without on_stop")
