@@ -12,6 +12,7 @@ from distrain_nb.magics.cell import show_long_work
 from distrain_nb.magics.command_line import HelpAsked, Parser, add_option
 from distrain_nb.magics.help import page_of, show
 from distrain_nb.run.session import find_session
+from distrain_nb.run.summary import plural
 
 if TYPE_CHECKING:
     from distrain_nb.ui.sessions import SessionsTable
@@ -75,8 +76,9 @@ def _start(options: Mapping[str, Any]) -> Session:
     with show_long_work():
         started = start_session(name, idle, layout)  # type: ignore[arg-type]
     limit = duration(int(started.idle[1]))
+    are = "is" if len(started.ranks) == 1 else "are"
     print(
-        f"session {started.name}: {len(started.ranks)} ranks are ready. %%distrain --in "
+        f"session {started.name}: {plural(len(started.ranks), "rank")} {are} ready. %%distrain --in "
         f"{started.name} runs a cell in them. It ends after {limit} without a cell (--idle), or "
         f"with %distrain session stop {started.name}"
     )

@@ -16,6 +16,7 @@ from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.program import current_notebook
 from distrain_nb.program.gathering.ranks import RankNames, digest
 from distrain_nb.run.results import Results
+from distrain_nb.run.summary import plural
 from distrain_nb.types import Json, Value
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
@@ -255,7 +256,7 @@ class SessionHandle:
 
     def __repr__(self) -> str:
         status = self.status
-        text = f"{len(self.ranks)} ranks, {status.phase or status.state}"
+        text = f"{plural(len(self.ranks), 'rank')}, {status.phase or status.state}"
         return f"<session {self.name}: {text}>"
 
 

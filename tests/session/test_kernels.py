@@ -10,6 +10,7 @@ import pytest
 from distrain_nb.api.sessions import Session
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
+from tests.local.test_prompts import at_prompt, talk
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +27,8 @@ def test_magics_run_cells_in_a_session(nb: Kernel) -> None:
     assert "Cell In[4], line 3" in table
     assert "differ" in table
     assert "only 1" in table
+    assert nb.completed("%%distrain --in lab --send m") == ["%%distrain --in lab --send mine"]
+    assert "%%distrain --in lab\nmine" in nb.completed("%%distrain --in lab\nmi")
     assert "ready" in nb.run("%distrain session").displays[-1]["text/plain"]
     assert "rank 1 is new" in nb.run("%distrain session restart lab --rank 1").text
     refused = nb.run("%%distrain --in lab\nprint(mine)")
@@ -54,3 +57,19 @@ def test_a_session_outlives_its_kernel_and_is_taken_over(nb: Kernel, home: Path)
 def _is_orphan(folder: Path) -> bool:
     kernel_of = Session(folder).file.kernel
     return kernel_of is not None and not kernel_of.alive
+
+
+def test_a_rank_of_a_session_asks_at_its_cell(nb: Kernel) -> None:
+    nb.run("%distrain session start -n 2 --name lab")
+    cell = "n = 41\nbreakpoint()\nm = n + 1"
+    outcome = talk(nb, cell, at_prompt(1, "!n = 50", "c"), "--in lab --rank 1")
+    assert not outcome.error
+    nb.run("%%distrain --in lab --rank 1\nprint('m is', m)")
+    assert "m is 51" in nb.run("%distrain logs").text
+    outcome = talk(nb, "breakpoint()\nm = 0", at_prompt(1, "q"), "--in lab --rank 1")
+    assert "rank 1 failed" in outcome.error
+    outcome = talk(nb, "name = input('who? ')", [("[rank 0] who? ", "me")], "--in lab --rank 0")
+    assert not outcome.error
+    nb.run("%%distrain --in lab --rank 1\nprint('m is', m)")
+    assert "m is 51" in nb.run("%distrain logs").text
+    nb.run("%distrain session stop")
