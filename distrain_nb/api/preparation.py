@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
-from distrain_nb.api.machine import machine_findings
 from distrain_nb.api.source import source_of
 from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, HoldsSessions, Job, Plan
+from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
@@ -35,6 +35,7 @@ from distrain_nb.program.advice import (
     told_by,
     unread_arguments,
 )
+from distrain_nb.run.disk_usage import room_findings
 from distrain_nb.run.session import find_session
 
 if TYPE_CHECKING:
@@ -275,7 +276,11 @@ def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Fin
     for upload in job.uploads:
         yield from upload.findings()
     yield from _advice(job, backend, plan)
-    yield from machine_findings(job, backend)
+    yield from room_findings()
+    is_here = backend.here or getattr(job.options, "rehearsed", False)
+    # Nobody knows how long a run here takes that the cell waits for.
+    if job.waits != is_here or job.layout.timeout is not None:
+        yield from idle_findings(job.environ, job.layout.timeout, waits=job.waits, here=is_here)
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:

@@ -76,9 +76,9 @@ def _start(options: Mapping[str, Any]) -> Session:
     with show_long_work():
         started = start_session(name, idle, layout)  # type: ignore[arg-type]
     limit = duration(int(started.idle[1]))
-    are = "is" if len(started.ranks) == 1 else "are"
+    ranks, are = plural(len(started.ranks), "rank"), "is" if len(started.ranks) == 1 else "are"
     print(
-        f"session {started.name}: {plural(len(started.ranks), "rank")} {are} ready. %%distrain --in "
+        f"session {started.name}: {ranks} {are} ready. %%distrain --in "
         f"{started.name} runs a cell in them. It ends after {limit} without a cell (--idle), or "
         f"with %distrain session stop {started.name}"
     )

@@ -23,8 +23,8 @@ from distrain_nb.layout.options import changed
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import Names, names_of
 from distrain_nb.repairs import head_lines, head_options
-from distrain_nb.run.summary import plural
 from distrain_nb.run import Run, Store
+from distrain_nb.run.summary import plural
 
 if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice

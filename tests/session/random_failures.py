@@ -34,6 +34,11 @@ class Broken:
 class Slow(Broken):
     def __getitem__(self, n):
         time.sleep(60)
+def limit_memory():
+    import resource
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limit = pages * resource.getpagesize() + (1 << 28)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 def hook(*_):
     raise ValueError("hook")
 """
@@ -70,13 +75,14 @@ DEATHS = {
     "os._exit": ("os._exit(7)", "dist.all_reduce(x)"),
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "dist.all_reduce(x)"),
     "out of memory": (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33));"
-        " b = [bytearray(1 << 28) for _ in range(99)]",
+        "limit_memory(); b = [bytearray(1 << 26) for _ in range(99)]",
         "dist.all_reduce(x)",
     ),
 }
 KINDS = {**RAISES, **STOPPED, **DEATHS}
 PROBE = """\
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 if not dist.is_initialized():
     dist.init_process_group("gloo")
 x = torch.ones(1)

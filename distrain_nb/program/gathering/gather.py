@@ -199,7 +199,10 @@ class Gathering:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
             return
-        if self._is_in_ranks(pending):
+        stays, findings, reads = settle(self.notebook, pending, self.history)
+        self.findings += findings
+        self._waiting += reads
+        if stays:
             self._settled.add(name)
             return
         value = namespace.get(name)
@@ -217,12 +220,6 @@ class Gathering:
                 self._missing.append(pending)
         elif not is_builtin(name, value):
             self._choose(pending, value)
-
-    def _is_in_ranks(self, pending: PendingName) -> bool:
-        settled = settle(self.notebook, pending, self.history)
-        self.findings += settled.findings
-        self._waiting += settled.reads
-        return settled.stays
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
@@ -379,11 +376,10 @@ class Gathering:
 
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
-        if not pending.required:
+        if pending.required:
+            self.say("not-portable", Severity.ERROR, pending.where, problem.message(pending.name))
+        else:
             self._not_captured(pending, problem.short)
-            return
-        message = problem.message(pending.name)
-        self.say("not-portable", Severity.ERROR, pending.where, message)
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"

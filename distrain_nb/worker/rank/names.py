@@ -77,12 +77,12 @@ class NameTable:
         for name in sent.keeps:
             stamp = self._stamps.get(name, {})
             self._stamps[name] = {**stamp, "kernel": sent.kernel, "set": sent.at}
-        self._marks = {name: _mark(value) for name, value in self._own()}
+        self._marks = {name: _mark(value) for name, value in self._entries()}
 
     def cell_ended(self, sent: NamesSent, label: str, lines: Mapping[str, int]) -> None:
         """Note what the cell has set; `lines` are where it binds names."""
         marks, self._marks = self._marks, None
-        for name, value in self._own() if marks is not None else ():
+        for name, value in self._entries() if marks is not None else ():
             before = marks.get(name) if marks else None
             if before is None or not _is_same(before, value):
                 self._stamps[name] = {
@@ -98,7 +98,7 @@ class NameTable:
         """Leave the table for the notebook. On a full disk the one before stays."""
         table = {
             name: asdict(Name(**{**described(value), **self._stamps.get(name, {})}))
-            for name, value in self._own()
+            for name, value in self._entries()
         }
         # Attributes, weights and settings that were sent are no names of the ranks.
         for name in self._stamps.keys() - table.keys():
@@ -107,7 +107,7 @@ class NameTable:
         with without_waiting(), suppress(OSError):
             replace_file(self._path, json.dumps(table).encode())
 
-    def _own(self) -> Iterator[Tuple[str, Any]]:
+    def _entries(self) -> Iterator[Tuple[str, Any]]:
         return (
             (name, value)
             for name, value in list(self._namespace.items())

@@ -33,6 +33,9 @@ INTERRUPTED_AGAIN_S = 0.5
 ANSWERS_WITHIN_S = 60.0
 
 
+Handler = Callable[..., None]
+
+
 class End(NamedTuple):
     """A process that has ended, or a rank that stays and has ended its cell, with its exit status
     as subprocess has it; `peak` are the bytes that it took at most."""
@@ -84,10 +87,13 @@ class Crew:
         """Whether somebody ends more than the run."""
         return False
 
-    @property
-    def handles_signals(self) -> bool:
-        """Whether the process has handlers of its own, which no run's supervisor replaces."""
-        return False
+    def take_signals(self, on_terminate: Handler, on_notice: Handler) -> None:
+        """Have this process hear of its stop and of a time limit, and adopt what is orphaned."""
+        system.adopt_orphans()
+        signal.signal(signal.SIGTERM, on_terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, on_notice)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])  # see replica/start.py
 
 
 def _reaped() -> Iterator[Tuple[int, int, int]]:
@@ -309,9 +315,8 @@ class StayingCrew(Crew):
     def is_ending(self) -> bool:
         return self.ending
 
-    @property
-    def handles_signals(self) -> bool:
-        return True
+    def take_signals(self, on_terminate: Handler, on_notice: Handler) -> None:
+        """Leave the handlers to the session, whose end is more than a cell's."""
 
     @property
     def straggler(self) -> Optional[StayingChild]:

@@ -28,20 +28,21 @@ from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
-from distrain_nb.worker.supervisor.patience import (
+from distrain_nb.worker.supervisor.retries import Retries
+from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
+from distrain_nb.worker.supervisor.time_limit import (
     DELETED_AFTER_S,
     DRAIN_S,
     FAILED_RANK_ENDS_WITHIN_S,
     LAST_STATUS_WITHIN_S,
     LOOK_EVERY_S,
+    NEVER,
     OTHERS_FAIL_WITHIN_S,
     PRIMARY_ENDS_WITHIN_S,
     REDUCERS_END_WITHIN_S,
     TURN_S,
+    TimeLimit,
 )
-from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
-from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
@@ -100,8 +101,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
-        if not self._crew.handles_signals:
-            self._take_signals()
+        self._crew.take_signals(self._on_terminate, self._on_notice)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
@@ -118,13 +118,6 @@ class Supervisor:
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
-
-    def _take_signals(self) -> None:
-        system.adopt_orphans()
-        signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR1, self._on_notice)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])  # see replica/start.py
 
     def _try_again(self, output: Output) -> None:
         """Say why, and wait a moment."""
@@ -151,8 +144,7 @@ class Supervisor:
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        launch = self._retries.launch()
-        self._children += self._crew.start(self._folder, launch, numbers, output)
+        self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
