@@ -21,7 +21,7 @@ from distrain_nb.types import Json, Value
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.request import Question, ask
+from distrain_nb.worker.files.request import SessionQuery, ask
 from distrain_nb.worker.files.session import (
     END,
     GET,
@@ -231,7 +231,7 @@ class SessionHandle:
     def stop(self) -> None:
         """End its ranks, and a cell that is at work in them; returns when they have gone."""
         if not self.status.state.final:
-            ask(self.folder / REQUESTS, lambda answer: Question(answer, {"ask": END}))
+            ask(self.folder / REQUESTS, lambda answer: SessionQuery(answer, {"ask": END}))
         until = time.monotonic() + ENDS_WITHIN_S
         while not self.status.state.final:
             if time.monotonic() > until:
@@ -243,7 +243,7 @@ class SessionHandle:
             raise OptionError(f"session {self.name} has ended: {self.status.phase}")
 
     def _ask(self, words: dict[str, Json]) -> dict[str, dict[str, Value]]:
-        answer = ask(self.folder / REQUESTS, lambda writing: Question(writing, words))
+        answer = ask(self.folder / REQUESTS, lambda writing: SessionQuery(writing, words))
         if not answer:
             raise DistrainError(f"session {self.name} has ended before it answered")
         return dict(json.loads(answer))

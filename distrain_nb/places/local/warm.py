@@ -19,7 +19,7 @@ import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.folder import STEP_TIMES_VARIABLE
-from distrain_nb.worker.files.request import TAKEN, Question, Request, Warming, ask, send
+from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, Warming, ask, send
 from distrain_nb.worker.files.session import REQUESTS
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
@@ -85,7 +85,7 @@ def _answer_of_new_server(
     """Start a server for a run; its answer, or why it has ended. Empty where it was killed."""
     servers: list[subprocess.Popen[bytes]] = []
 
-    def start_for(request: Request | Question) -> bool:
+    def start_for(request: Request | SessionQuery) -> bool:
         words = [str(folder), str(request.answer)]
         servers.append(_start(address, environment, idle, words, [request.answer]))
         return True

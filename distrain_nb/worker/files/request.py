@@ -63,7 +63,7 @@ class Request(Awaited):
 
 
 @dataclass(frozen=True)
-class Question(Awaited):
+class SessionQuery(Awaited):
     """A question to a session: JSON values by name."""
 
     words: Dict[str, Any]
@@ -86,12 +86,12 @@ class Warming:
         return cls(Owner(int(pid), started), tuple(modules))
 
 
-Asked = Union[Request, Question, Warming]
+Asked = Union[Request, SessionQuery, Warming]
 
 
 def send(address: Path, request: Asked) -> bool:
     """Ask the server at that address; say whether there is one."""
-    if isinstance(request, (Request, Question)):
+    if isinstance(request, (Request, SessionQuery)):
         data = _text_of(request)
         answer = array.array("i", [request.answer]).tobytes()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
@@ -106,7 +106,7 @@ def send(address: Path, request: Asked) -> bool:
     return True
 
 
-def _text_of(request: Union[Request, Question]) -> bytes:
+def _text_of(request: Union[Request, SessionQuery]) -> bytes:
     if isinstance(request, Request):
         return os.fsencode(str(request.folder))
     return json.dumps(request.words).encode()
@@ -123,7 +123,7 @@ def receive(listener: socket.socket) -> Optional[Asked]:
     if len(passed) == 1 and path.is_absolute():
         return Request(passed[0], path)
     if len(passed) == 1 and data.startswith(b"{"):
-        return Question(passed[0], dict(json.loads(data.decode())))
+        return SessionQuery(passed[0], dict(json.loads(data.decode())))
     for descriptor in passed:
         os.close(descriptor)
     return None if passed else _warming(data)
@@ -131,8 +131,8 @@ def receive(listener: socket.socket) -> Optional[Asked]:
 
 def ask(
     address: Path,
-    make: Callable[[int], Union[Request, Question]],
-    pass_on: Optional[Callable[[Union[Request, Question]], bool]] = None,
+    make: Callable[[int], Union[Request, SessionQuery]],
+    pass_on: Optional[Callable[[Union[Request, SessionQuery]], bool]] = None,
 ) -> str:
     """Return the answer of the server at that address; empty if there is none, or it ends first.
     `make` is called with the descriptor at which the answer is waited for; `pass_on` does instead

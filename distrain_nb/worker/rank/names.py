@@ -28,7 +28,7 @@ _PRIVATE = {"In", "Out", "display"}
 
 
 @dataclass(frozen=True)
-class Name:
+class RankName:
     """What a rank has under a name.
 
     `sent` is the notebook's cell before which it was sent, by its place in the order of execution,
@@ -97,13 +97,13 @@ class NameTable:
     def write(self) -> None:
         """Leave the table for the notebook. On a full disk the one before stays."""
         table = {
-            name: asdict(Name(**{**described(value), **self._stamps.get(name, {})}))
+            name: asdict(RankName(**{**described(value), **self._stamps.get(name, {})}))
             for name, value in self._entries()
         }
         # Attributes, weights and settings that were sent are no names of the ranks.
         for name in self._stamps.keys() - table.keys():
             if not name.isidentifier():
-                table[name] = asdict(Name("", **self._stamps[name]))
+                table[name] = asdict(RankName("", **self._stamps[name]))
         with without_waiting(), suppress(OSError):
             replace_file(self._path, json.dumps(table).encode())
 
@@ -150,7 +150,7 @@ def _bound(node: ast.AST) -> List[str]:
 
 
 def described(value: Any) -> Dict[str, Any]:
-    """Return the fields of `Name` that say what a value is."""
+    """Return the fields of `RankName` that say what a value is."""
     kind = type(value)
     fields: Dict[str, Any] = {"type": kind.__name__, "same": same_text(value)}
     if isinstance(value, types.FunctionType):

@@ -21,7 +21,7 @@ from typing import Any, Dict, List, Optional, Union
 from distrain_nb.worker.files import disk, fields
 from distrain_nb.worker.files.folder import CANCEL_FILE, RECORD_FILE
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.request import TAKEN, Question, Request, listen, receive
+from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, listen, receive
 from distrain_nb.worker.files.session import (
     CELL_FILE,
     END,
@@ -59,7 +59,7 @@ class SessionProcess:
         self._present: List[str] = []
         self._lock = threading.Lock()
         self._waiting: List[Request] = []  # as the thread has taken them
-        self._work: queue.SimpleQueue[Union[Request, Question]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Union[Request, SessionQuery]] = queue.SimpleQueue()
         self._busy_since = time.monotonic()
         self._ended = ""
 
@@ -129,7 +129,7 @@ class SessionProcess:
                 return
             if isinstance(asked, Request):
                 self._queue(asked)
-            elif isinstance(asked, Question):
+            elif isinstance(asked, SessionQuery):
                 if asked.words.get("ask") == END:
                     self._crew.ending = True  # also while a cell is at work
                 self._work.put(asked)
@@ -215,7 +215,7 @@ class SessionProcess:
 
     # -- questions ----------------------------------------------------------------------------
 
-    def _answer(self, question: Question, output: Output) -> None:
+    def _answer(self, question: SessionQuery, output: Output) -> None:
         ask = question.words.get("ask")
         if ask == RESTART:
             answer = self._restart(question.words, output)
