@@ -170,6 +170,7 @@ def prepare() -> None:
     """Change what programs find in their process, once, before the first runs."""
     interactive.begin()
     frameworks.change_process_groups()
+    frameworks.serve_store()
     frameworks.reduce()
     frameworks.change_jax()
 
