@@ -38,7 +38,7 @@ def _break_here(*_: Any, header: Optional[str] = None, **__: Any) -> None:
 def _input(text: object = "") -> str:
     try:
         return prompt.ask(str(text))
-    except prompt.Unanswered:
+    except prompt.NobodyAnswers:
         raise EOFError(
             "input(%s) can't ask anyone in a run: set the value in the notebook before, "
             "or give it as --param NAME=VALUE" % (repr(text) if text else "")
@@ -48,7 +48,7 @@ def _input(text: object = "") -> str:
 def _password(text: str = "Password: ", *_: Any, **__: Any) -> str:
     try:
         return prompt.ask(text, secret=True)
-    except prompt.Unanswered:
+    except prompt.NobodyAnswers:
         raise EOFError(
             "getpass() can't ask anyone in a run: read the value from os.environ, "
             "where --env NAME=VALUE puts it"
