@@ -2,7 +2,8 @@
 
 Where nobody can answer, they fail and say what to do instead. `sys.stdin` itself stays empty:
 what reads it can't say what it asks, nor which rank it is. A process that a rank spawns, and does
-not fork, can't ask either.
+not fork, can't ask either: it has a `sys.stdin` and names of its own, and knows the program alone,
+not which process of the run it belongs to.
 """
 
 from __future__ import annotations
