@@ -1,6 +1,6 @@
 # `make demo` runs the quickstart; `make first` sets up what a first change needs, `make setup`
-# everything; `make check` is for every change, quick; `make test` passes all tests. Each sets up
-# what it needs.
+# everything; `make check` is for every change, quick; `make test` passes what is quick and one real
+# thing of each kind, `make test-all` all tests. Each sets up what it needs.
 
 PYTHON ?= python3
 RERUNS ?= 1
@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo first setup check quick test durations expected keywords wheel lint types style page pictures docs room services clean
+.PHONY: demo first setup check quick test test-list test-rest test-all durations expected keywords wheel lint types style page pictures docs room services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -35,9 +35,23 @@ quick: $(INSTALLED)
 # What fails is run once more, by itself; RERUNS=0 is the strict way.
 test: room $(INSTALLED) services
 	$(MAKE) --jobs 2 --output-sync types style wheel
-	$(BIN)/python -m tests.suite --reruns $(RERUNS) --durations 10
+	$(BIN)/python -m tests.suite --reruns $(RERUNS) -m "not slow or stands_for" --durations 10
 
-# Rewrites the durations by which tests are ordered, from the report of the last `make test`.
+# Which slow tests `make test` runs, and what they stand for.
+test-list: $(INSTALLED)
+	@$(BIN)/python -m tests.kinds
+
+# What `make test` leaves out, as far as it can be reached by what has changed since the last whole
+# run, for so many minutes.
+MINUTES ?= 60
+test-rest: room $(INSTALLED) services wheel
+	$(BIN)/python -m tests.whole rest --minutes $(MINUTES) --reruns $(RERUNS)
+
+test-all: room $(INSTALLED) services
+	$(MAKE) --jobs 2 --output-sync types style wheel
+	$(BIN)/python -m tests.whole run --reruns $(RERUNS) --durations 10
+
+# Rewrites the durations by which tests are ordered, from the report of the last whole run.
 durations: $(INSTALLED)
 	$(BIN)/python -m tests.schedule
 

@@ -201,8 +201,8 @@ class Config:
         return {**_help_of_own(), **of_backends}
 
     def described(self, of_backends: Mapping[str, str], detected: Collection[str] = ()) -> str:
-        """Return a line a setting, with what it is for; `of_backends` as in `changed`, `found` are
-        the names of those that were found on this machine where none is set."""
+        """Return a line a setting, with what it is for; `of_backends` as in `changed`. `detected`
+        are the names of those that were found on this machine where none is set."""
         values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
         unknown = dict.fromkeys(values, "no backend that is installed has this setting")
         help_of = {**unknown, **of_backends, **_help_of_own()}

@@ -36,7 +36,12 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook", "slurm"})
 SLOW_FILE = re.compile(r'^pytestmark = .*(\bslow\b|"engine")', re.MULTILINE)
-WITHOUT_SLOW = "not slow"
+
+# `make quick` runs the first selection, `make test` the second: what is quick, and one real thing
+# of each kind, which a test says that it stands for.
+QUICK = "not slow"
+SAMPLE = "not slow or stands_for"
+STANDS_FOR = re.compile(r"\bmark\.stands_for\(")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFirst:
@@ -46,7 +51,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFi
 def pytest_configure(config: pytest.Config) -> None:
     """Quick tests leave less to chance, and TensorBoard and PyTorch's writer do without
     TensorFlow there, as where it isn't installed: it takes five seconds to import."""
-    if config.option.markexpr == WITHOUT_SLOW:
+    if config.option.markexpr in (QUICK, SAMPLE):
         fuzzing.be_quick()
         sys.modules["tensorboard.compat.notf"] = ModuleType("tensorboard.compat.notf")
 
@@ -68,12 +73,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What a selection leaves out whole is not imported: much of it imports clouds' SDKs."""
-    if config.option.markexpr != WITHOUT_SLOW:
+    selected = config.option.markexpr
+    if selected not in (QUICK, SAMPLE):
         return None
-    is_slow = _folder(collection_path) in SLOW_FOLDERS or (
-        collection_path.suffix == ".py" and SLOW_FILE.search(collection_path.read_text("utf-8"))
-    )
-    return True if is_slow else None
+    text = collection_path.read_text("utf-8") if collection_path.suffix == ".py" else ""
+    if selected == SAMPLE and (collection_path.is_dir() or STANDS_FOR.search(text)):
+        return None
+    return True if _folder(collection_path) in SLOW_FOLDERS or SLOW_FILE.search(text) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,8 +12,10 @@ on nearly each module: with imports in functions, which rooms have for what they
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from xdist.scheduler import LoadScopeScheduling
+
+from scripts.cache import cache as folder_in_cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,12 +45,17 @@ SHARING = (
     ("browser",),
     ("embedding",),
     ("run",),
+    ("slurm",),
 )
 WHOLE = ("ray",)  # folders whose files share a cluster that takes long to start: never split
 PROGRAMS = "tests/programs/test_programs.py"  # tests of a program share a run by its own command
 TOGETHER_S = 20.0  # a file that takes longer may be split over processes, test by test
 APART_S = 2.0  # a test of such a file that takes longer is one of those
 UNKNOWN_S = 1.0  # for a test that no run has recorded
+
+# A variable with the time (seconds of Unix) at which a run has to have ended, if it must. Units
+# that would take longer are left out, and the next such run on this machine begins with them.
+UNTIL = "SUITE_UNTIL"
 
 Durations = dict[str, "float | dict[str, float]"]
 
@@ -61,14 +70,21 @@ class LongestFirst(LoadScopeScheduling):
         failed = cache.get("cache/lastfailed", {}) if cache else {}
         self._failed = {unit(nodeid) for nodeid in failed}
         self._changed = changed_folders(ROOT)
+        self._until = float(os.environ.get(UNTIL, "inf"))
+        self._left = left() if UNTIL in os.environ else set[str]()
+        self._left_out: list[str] = []
 
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
+        self._leave_out()
+        if not self.workqueue:
+            return
         started = self._started[node]
         waiting = {name: seconds(name, len(tests)) for name, tests in self.workqueue.items()}
-        urgent = self._failed & waiting.keys() or self._of_changes(waiting)
+        first = self._failed & waiting.keys() or self._left & waiting.keys()
+        urgent = first or self._of_changes(waiting)
         chosen = choose(
             {name: duration for name, duration in waiting.items() if name in urgent} or waiting,
             started,
@@ -80,8 +96,41 @@ class LongestFirst(LoadScopeScheduling):
         self.workqueue.move_to_end(chosen, last=False)
         super()._assign_work_unit(node)
 
+    def schedule(self) -> None:
+        if UNTIL in os.environ and self.collection is None:
+            keep_left([])
+        super().schedule()
+
+    def _reschedule(self, node: WorkerController) -> None:
+        self._leave_out()  # a process is told to end where nothing waits any more
+        super()._reschedule(node)
+
+    def _leave_out(self) -> None:
+        now = time.time()
+        for name, tests in list(self.workqueue.items()):
+            if now + seconds(name, len(tests)) > self._until:
+                del self.workqueue[name]
+                self._left_out.append(name)
+                keep_left(self._left_out)
+
     def _of_changes(self, waiting: Mapping[str, float]) -> set[str]:
         return {name for name in waiting if self._changed.intersection(name.split("/")[1:])}
+
+
+def left_file() -> Path:
+    """Name the file of what an earlier run had no time for: the next clone finds it too."""
+    return folder_in_cache("suite") / "left.json"
+
+
+def left() -> set[str]:
+    """Read the units for which an earlier run had no time."""
+    return set(json.loads(left_file().read_text("utf-8"))) if left_file().exists() else set()
+
+
+def keep_left(units: list[str]) -> None:
+    """Write down the units for which this run has no time."""
+    left_file().parent.mkdir(parents=True, exist_ok=True)
+    left_file().write_text(json.dumps(units), "utf-8")
 
 
 def changed_folders(root: Path) -> set[str]:

@@ -135,6 +135,7 @@ def test_without_the_package(tmp_path: Path) -> None:
     assert ended.stderr.endswith("No such file or directory: 'gone'\n")
 
 
+@pytest.mark.stands_for("agents")
 @pytest.mark.slow
 def test_a_client_starts_reads_and_cancels_a_run(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "scripts"

@@ -20,6 +20,7 @@ from tests.kernels import doubts_in
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.stands_for("the quickstart")
 @pytest.mark.slow
 def test_the_quickstart_trains_to_95_percent_and_brings_it_all_back(home: Path) -> None:
     demo = subprocess.run(

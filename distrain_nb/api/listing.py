@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def runs(experiment: str = "") -> RunList:
     """Return all runs, or those filed under an experiment, trials of studies among them; the newest
-    first: a list, whose `frame` is a DataFrame."""
+    first: a list with a DataFrame as its `frame`."""
     from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
 
     catch_up()
@@ -26,7 +26,7 @@ def runs(experiment: str = "") -> RunList:
 
 
 def compare(*runs: Run | str | int) -> Comparison:
-    """Return runs side by side, given as such or by number or name; `frame` is a DataFrame.
+    """Return runs side by side, by number or name, with a DataFrame as their `frame`.
 
     Raises RunNotFound, or OptionError for fewer than two.
     """

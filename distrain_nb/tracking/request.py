@@ -110,7 +110,7 @@ class TrackingRequest:
 def pending(
     kind: Kind = MLFLOW, cached: Mapping[str, TrackingRequest] | None = None
 ) -> dict[str, TrackingRequest]:
-    """Return all that isn't done by its key, the oldest first; `known` are not read again."""
+    """Return all that isn't done by its key, the oldest first; `cached` are not read again."""
     requests = {}
     for path in (home() / kind.folder).glob("*.json"):
         try:

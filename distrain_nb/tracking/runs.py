@@ -27,8 +27,8 @@ NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have 
 
 
 def begin_run(record: Record, *, here: bool, experiments: str = "") -> str:
-    """Have a run mirrored that is about to be started; `here` on this machine. `own` is where its
-    service keeps experiments. See `begin`."""
+    """Have a run mirrored that is about to be started; `here` on this machine. `experiments` is
+    where its service keeps them. See `begin`."""
     try:
         config = Config.load()
     except OptionError as error:
@@ -63,8 +63,8 @@ def begin_study(
     experiments: str = "",
 ) -> str:
     """Have a study mirrored that is about to be started, to which its trials then belong; `here`
-    and `own` are as in `begin_run`. Gives also what keeps its trials from the place's experiments,
-    where they are to be there."""
+    and `experiments` are as in `begin_run`. Gives also what keeps its trials from the place's
+    experiments, where they are to be there."""
     try:
         config = Config.load()
     except OptionError as error:
@@ -88,8 +88,8 @@ def _not_at_place(config: Config, experiments: str) -> str:
 def _at_place(
     config: Config, environ: Mapping[str, str], experiments: str
 ) -> tuple[Kind | None, str]:
-    """Return the tracker of a place that runs are to be in, and its address: `own`, or as it is
-    set; None if there is none. Raises OptionError."""
+    """Return the tracker of a place that runs are to be in, and its address: `experiments`, or as
+    it is set; None if there is none. Raises OptionError."""
     if config.tracking == OFF:
         return None, ""
     kind = kind_of(experiments) if experiments else place_kind(config.tracking)
@@ -99,8 +99,8 @@ def _at_place(
 
 
 def begin_trial(record: Record, study: Path, *, here: bool, experiments: str = "") -> str:
-    """Have the run of a trial mirrored, to MLflow if its study is; `here` and `own` are as in
-    `begin_run`. See `begin`."""
+    """Have the run of a trial mirrored, to MLflow if its study is; `here` and `experiments` are as
+    in `begin_run`. See `begin`."""
     with suppress(OSError, OptionError):
         _begin_at_place(record, Config.load(), experiments, here, str(study))
     with suppress(OSError, Damaged):

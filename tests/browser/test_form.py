@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.layout import Layout, load
@@ -281,6 +282,7 @@ def test_pools_leave_nothing_behind(shown: OPEN) -> None:
     expect(printed(page, 2)).to_have_text(printed(page, 1).inner_text())
 
 
+@pytest.mark.stands_for("the form in the page")
 def test_machines_are_found_by_what_they_have(shown: OPEN) -> None:
     opened = shown("search", starting(FIVE))
     page, keys = opened.page, opened.page.keyboard

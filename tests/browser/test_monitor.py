@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.jupyter import OpenNotebook
@@ -141,6 +142,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     expect(page.locator(".dn-figure").first.locator("path.dn-line")).to_have_count(4)
 
 
+@pytest.mark.stands_for("a run in the page")
 def test_filter_and_stop_answer_while_another_cell_computes(notebook: OPEN) -> None:
     opened = notebook("busy", LOAD, FOREVER.format(options="--no-wait"), *BUSY.values())
     page, view = opened.page, view_of(opened.page)

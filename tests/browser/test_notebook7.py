@@ -26,6 +26,7 @@ def server(tmp_path: Path) -> Iterator[Lab]:
         yield running
 
 
+@pytest.mark.stands_for("Notebook 7")
 def test_a_run_is_shown_and_stopped(server: Lab, page: Page) -> None:
     opened = OpenNotebook(page, server, server.write("seven", "%load_ext distrain_nb", TRAIN))
     opened.run_cells(2)

@@ -102,7 +102,7 @@ def test_metadata_of_image_folders_are_of_their_samples(tmp_path: Path) -> None:
         ("file_name,a\n0.jpg,1\n", "metadata.csv: there is no file 0.jpg"),
         ("file_name,a\na.jpg,1\na.jpg,2\n", "metadata.csv: there are two rows of a.jpg"),
         ("file_name,a\na.jpg,1,2\n", "metadata.csv, row 1 can't be read: it has more cells"),
-        ("file_name,a\nb.jpg,1\n", "the metadata of b.jpg can't be b.json: there is one"),
+        ("file_name,a\nb.jpg,1\n", "the metadata of b.jpg would be b.json, which exists"),
         ("file_name,a\na.jpg,\xff\n", "metadata.csv, row 1 can't be read: 'utf-8' codec"),
     ],
 )

@@ -70,6 +70,7 @@ def test_skopeo_copies_it_and_finds_every_digest_right(
     run("skopeo", "copy", "--src-tls-verify=false", _at(image), f"{kind}:{tmp_path / 'copy'}")
 
 
+@pytest.mark.stands_for("a registry and an image")
 def test_the_base_is_mounted_and_unchanged_layers_are_not_sent_again(
     base: str, open_registry: str
 ) -> None:

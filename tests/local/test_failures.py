@@ -51,6 +51,7 @@ def waited_for_no_collective(run: Run) -> bool:
     return times["failed"] - times["running"] < 120
 
 
+@pytest.mark.stands_for("a rank that fails")
 def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> None:
     outcome = nb.run(IN_A_COLLECTIVE.format(deed='raise ValueError("boom")'))
     run = api.attach()
@@ -77,6 +78,7 @@ def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> No
     assert any("Cell In[2], line 2" in html for html in shown)
 
 
+@pytest.mark.stands_for("a kill")
 def test_a_rank_that_is_killed(nb: Kernel) -> None:
     outcome = nb.run(IN_A_COLLECTIVE.format(deed="os.kill(os.getpid(), 9)"))
     assert "rank 1 failed first: killed by SIGKILL (it had taken" in outcome.traceback
@@ -202,6 +204,7 @@ def test_a_waiting_run_ends_with_its_kernel(nb: Kernel) -> None:
     assert "kernel" in run.status.error
 
 
+@pytest.mark.stands_for("a kernel that restarts")
 def test_a_run_that_nobody_waits_for_survives_a_restart_and_a_kill(
     home: Path, notebook_folder: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_each_replica_is_told_its_role(home: Path, tmp_path: Path) -> None:
     assert told[0][1]["cluster"].keys() == {"chief", "ps", "worker"}
 
 
+@pytest.mark.stands_for("TensorFlow, its launcher")
 def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
     assert not nb.run(MULTI_WORKER, 240).error
     run = api.attach()
@@ -127,6 +128,7 @@ def test_an_evaluator_that_is_cut_off_is_in_the_log(home: Path) -> None:
     assert said.startswith("[service] evaluator 0 was still running 0.2 s after the primary")
 
 
+@pytest.mark.stands_for("parameter servers")
 def test_parameter_server_strategy(nb: Kernel) -> None:
     outcome = nb.run(PARAMETER_SERVER, 240)
     assert not outcome.error, outcome.traceback
@@ -139,6 +141,7 @@ def test_parameter_server_strategy(nb: Kernel) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.stands_for("mpirun")
 def test_mpirun(nb: Kernel) -> None:
     outcome = nb.run(MPI)
     assert not outcome.error, outcome.traceback
@@ -167,6 +170,7 @@ def test_a_failing_mpi_rank_is_named(nb: Kernel) -> None:
     assert api.attach().state is State.FAILED
 
 
+@pytest.mark.stands_for("replicas of PyTorch")
 def test_a_cluster_of_pytorch_replicas(home: Path) -> None:
     code = "import torch, torch.distributed as dist, os\ndist.init_process_group('gloo')\n" \
            "t = torch.ones(1); dist.all_reduce(t); total = t.item()\n"  # fmt: skip

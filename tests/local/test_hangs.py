@@ -64,6 +64,7 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
     assert "rank 1 " + words in run.status.note  # it is known of the run that has ended too
 
 
+@pytest.mark.stands_for("a hang")
 def test_no_rank_is_odd_and_the_run_is_stopped_if_asked_for(home: Path) -> None:
     run = start(f"{BEGIN}lock.acquire()\nlock.acquire()\n", stop_when_hung=True)
     with pytest.raises(RunFailed, match=r"stopped by --stop-when-hung: it stands still for \d+ s"):

@@ -101,7 +101,10 @@ print(jax.process_index(), jax.process_count(), len(jax.devices()), flush=True)
     "options",
     [
         {"workers": 1},
-        {"ranks_per_replica": 2, "launcher": "torchrun"},
+        pytest.param(
+            {"ranks_per_replica": 2, "launcher": "torchrun"},
+            marks=pytest.mark.stands_for("JAX"),
+        ),
         {"ranks_per_replica": 2, "launcher": "mpi"},
     ],
     ids=["two replicas", "torchrun", "mpi"],

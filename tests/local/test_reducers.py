@@ -247,6 +247,7 @@ def test_a_cell_trains_to_the_same_weights_with_reducers_as_with_gloo(nb: Kernel
     assert len(sums := sums_of_reducers(run)) == 2 and min(sums) >= 150
 
 
+@pytest.mark.stands_for("reducers")
 def test_whatever_is_reduced_by_hand(home: Path) -> None:
     run = api.submit(BY_HAND, workers=2, reducers=3, result=("gathered",), wait=True)
     for rank, seen in enumerate(run.results["gathered"]):

@@ -83,6 +83,7 @@ os._exit(9)
     assert attempts(api.attach()) == 5  # the second came further than the first
 
 
+@pytest.mark.stands_for("a retry")
 def test_a_newer_checkpoint_counts_as_progress(home: Path) -> None:
     code = f"""{COUNTED}
 with open(os.path.join(folder, "last"), "w") as file:

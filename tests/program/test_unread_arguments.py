@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_arguments_that_nothing_reads_are_named_without_their_values() -> None:
     (message,) = unread("print(1)")
-    assert message == "nothing of the program reads `--lr --token`, which `sys.argv[1:]` has"
+    assert message == "the program never reads `--lr --token`, which `sys.argv[1:]` contains"
     assert unread(distrain_nb.script("train.py"))
     assert not [f for f in api.check("print(1)") if f.code == "capture.unread-arguments"]
 

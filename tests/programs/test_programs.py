@@ -22,6 +22,29 @@ from tests.tensorflow_cells import leave_out
 
 pytestmark = pytest.mark.timeout(2400)  # Horovod may have to be built
 every = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+STAND_FOR = {
+    "libraries/accelerate_loop": "Accelerate",
+    "libraries/fabric": "Lightning",
+    "libraries/lightgbm_ranks": "LightGBM",
+    "libraries/transformers_loop": "transformers",
+    "libraries/xgboost_ranks": "XGBoost",
+    "mpi/horovod_mnist": "Horovod",
+    "pytorch/ddp": "PyTorch, torchrun's launcher",
+    "pytorch/fully_shard": "shards of PyTorch",
+}
+some_in_quick_runs = pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(
+            program,
+            id=program.name,
+            marks=[pytest.mark.stands_for(STAND_FOR[program.name])]
+            if program.name in STAND_FOR
+            else [],
+        )
+        for program in programs()
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +141,7 @@ def run_cell(nb: Kernel, program: Program, cell: str) -> list[Any]:
     return results(api.attach().logs())
 
 
-@every
+@some_in_quick_runs
 def test_in_cells(
     program: Program, nb: Kernel, same: Callable[[list[Any]], None], spread: dict[str, str]
 ) -> None:

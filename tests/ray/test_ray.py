@@ -157,6 +157,7 @@ def test_the_quickstart_trains(cluster: RayCluster, nb: Kernel) -> None:
     train(nb, f"--on ray --address {cluster.address} --python {sys.executable} --workers 2")
 
 
+@pytest.mark.stands_for("Ray")
 def test_mpirun_starts_ranks_on_two_nodes(cluster: RayCluster) -> None:
     mpi = d.submit(
         "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))",

@@ -47,6 +47,7 @@ else:
 """
 
 
+@pytest.mark.stands_for("a container engine")
 def test_one_replica(cloud: Cloud) -> None:
     job = cloud.wait(cloud.submit(pool(cloud.image(HELLO))).name)
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)

@@ -46,6 +46,7 @@ def sandboxed(no_docker: None, small: BaseImage) -> Iterator[Cloud]:
         yield running
 
 
+@pytest.mark.stands_for("a sandbox in a container engine's place")
 def test_two_replicas_find_each_other(sandboxed: Cloud) -> None:
     cloud = sandboxed
     image = cloud.image(TWO)

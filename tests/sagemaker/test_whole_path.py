@@ -117,6 +117,7 @@ print(os.environ["SM_CURRENT_HOST"], open("code/conf.txt").read())
 """
 
 
+@pytest.mark.stands_for("a rehearsal of SageMaker")
 def test_a_script_as_an_estimator_names_it(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -303,6 +303,7 @@ def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:
         assert word in answer.json()["message"]
 
 
+@pytest.mark.stands_for("the server extension")
 def test_a_run_is_stopped_and_deleted_through_it(
     store: Store, server: Server, client: httpx.Client
 ) -> None:

@@ -78,6 +78,7 @@ def ended(run: Run) -> bool:
     return run.status.state.final
 
 
+@pytest.mark.stands_for("Slurm")
 def test_two_nodes_of_two_ranks(
     slurm: Cluster, work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

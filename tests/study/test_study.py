@@ -133,7 +133,7 @@ def test_trials_that_fail_and_never_report_the_goal(home: Path) -> None:
     [
         ({"tune": "lr=0..1"}, "--tune lr: the cell never reads the name lr, and no arguments"),
         ({"tune": "x=0..1", "param": "x=1"}, "--param x=1: trials give x its values, by --tune"),
-        ({"tune": "x=0.5..1", "search": "grid"}, "a grid has no end in x"),
+        ({"tune": "x=0.5..1", "search": "grid"}, "a grid needs single values, and x is a range"),
         ({"tune": "x=0..1", "stop": "hyperband"}, "this machine has no hyperband stopping"),
         ({"tune": "x=0..1", "end": "max-trials=3"}, "--end is not known on this machine yet"),
     ],
@@ -194,6 +194,7 @@ def test_a_trial_prints_its_place_as_the_document_does(home: Path) -> None:
     assert cluster_spec(log) == CLUSTER_SPEC
 
 
+@pytest.mark.stands_for("a study")
 def test_a_trial_that_is_worse_than_the_median_is_stopped_early(home: Path) -> None:
     cell = """\
 import time

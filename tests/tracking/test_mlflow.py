@@ -172,6 +172,7 @@ def test_what_autolog_finds_is_in_the_same_run(tracked_home: Path, server: Serve
     assert list((run.folder / "mlflow").iterdir()) == [run.folder / "mlflow" / "1"]
 
 
+@pytest.mark.stands_for("MLflow")
 def test_a_cell_that_names_an_experiment_has_its_run_there_and_ours_beside_it(
     tracked_home: Path, server: Server
 ) -> None:

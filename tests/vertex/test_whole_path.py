@@ -78,7 +78,10 @@ def with_pip(images: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("package", [False, True])
+@pytest.mark.parametrize(
+    "package",
+    [pytest.param(False, marks=pytest.mark.stands_for("a rehearsal of Vertex AI")), True],
+)
 def test_two_pools(base: str, with_pip: str, tmp_path: Path, package: bool) -> None:
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/1.txt").write_text("data of this machine")

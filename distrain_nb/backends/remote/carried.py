@@ -88,7 +88,7 @@ class CarriedRun:
             _log.info("%s: %s", status.state, status.phase)
 
     def note(self, text: str, error: Exception | None = None) -> None:
-        """Show what goes on with the run, empty for nothing of note; `wrong` is behind it."""
+        """Show what goes on with the run, or empty text for nothing; `error` caused it."""
         if text and text != self.status.note:
             _log.log(logging.WARNING if error else logging.INFO, "%s", text, exc_info=error)
         self.put(replace(self.status, note=text))

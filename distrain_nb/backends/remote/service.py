@@ -172,5 +172,5 @@ class TuningService(Service, Protocol):
         """Return all trials so far."""
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:
-        """Return the spec by which a trial's run is carried, once that has a job; its `run` says
-        where its output is."""
+        """Return the spec by which a trial's run is carried, once that has a job, with the folder
+        of its output."""

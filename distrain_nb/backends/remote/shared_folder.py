@@ -67,7 +67,7 @@ class SharedSpec(Spec):
         **named: object,
     ) -> Self:
         """Return the spec of a job with that many ranks a replica, in its own folder below
-        `folder`; a relative path starts at the job's working folder. `own` are fields that a
+        `folder`; a relative path starts at the job's working folder. `named` are fields that a
         backend has added. Raises OptionError for `--env` that can't be."""
         name = "-".join(filter(None, (job.name, job.nonce)))
         values: dict[str, object] = {

@@ -18,7 +18,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
 
 @dataclass(frozen=True)
 class Reference:
-    """The name of an image. Prints in full: `python` is `docker.io/library/python:latest`."""
+    """The name of an image. Prints in full: `docker.io/library/python:latest` for `python`."""
 
     registry: str
     repository: str

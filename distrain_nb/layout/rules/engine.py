@@ -56,7 +56,7 @@ class Repair:
 
 
 def repair(label: str, **changes: Any) -> Repair:
-    """Return a repair by field, where `workers__machine` is the path `workers.machine`."""
+    """Return a repair by field: `workers__machine` stands for the path `workers.machine`."""
     return Repair(
         label, Edit(tuple((path.replace("__", "."), value) for path, value in changes.items()))
     )

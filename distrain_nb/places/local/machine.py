@@ -26,10 +26,13 @@ _DEVICE = re.compile(r"/dev/nvidia\d+")
 
 
 def machine(job: LocalJob) -> dict[str, str]:
-    """`cpus` and `gpus` are numbers, `memory` is the bytes that can still be had. `mpirun` is the
-    program's path, empty without one; a requirement of the job, `--require TEXT`, has how what is
-    installed differs from it. `held` is the memory of GPUs that this process has, empty where it is
-    little. Where `jobs` stands there too, so many share the CPUs, and `trials_per_gpu` a GPU."""
+    """Return the facts of this machine that a plan reads, as text.
+
+    `cpus` and `gpus` are numbers, `memory` is the bytes that can still be had. `mpirun` is the
+    program's path, empty without one. `--require TEXT` says how an installed package differs from
+    that requirement of the job. `held` is the memory of GPUs that this process has, empty where it
+    is little. For trials that run at once, who starts them adds how many share the CPUs and a GPU.
+    """
     return {
         "cpus": str(os.cpu_count() or 1),
         "gpus": str(len(gpus_of(job.environ))),

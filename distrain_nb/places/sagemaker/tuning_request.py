@@ -171,8 +171,8 @@ def _findings(trial: SageMakerPlan, spec: StudySpec) -> Iterator[Finding]:
     job_options = trial.job.options
     if trial.start.delivery is Delivery.FILES:
         message = (
-            "a tuning job starts an image by its own entry point, which --image has not for this "
-            "program: give it as --base, on which one is built"
+            "a tuning job starts an image by its entry point, and that of --image doesn't start "
+            "this program: give the image as --base, and a new one is built on it"
         )
         yield _error("study-image", "image", message)
     if job_options.web_access:

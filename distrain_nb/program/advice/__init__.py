@@ -236,7 +236,7 @@ def unread_arguments(program: Program, arguments: Sequence[str]) -> Iterator[Fin
         # Values may be secrets.
         options = [word.partition("=")[0] for word in arguments if word.startswith("-")]
         words = f"`{' '.join(options)}`" if options else "its arguments"
-        message = f"nothing of the program reads {words}, which `sys.argv[1:]` has"
+        message = f"the program never reads {words}, which `sys.argv[1:]` contains"
         yield Finding("capture.unread-arguments", Severity.INFO, "arguments", message)
 
 

@@ -187,7 +187,7 @@ def _goals(spec: StudySpec) -> Iterator[Finding]:
             yield error(where, "goal-fraction", message, fix)
     if spec.goals and not objectives(spec):
         first = replace(spec.goals[0], safety_threshold=None, safe_fraction=None)
-        message = "every goal has a threshold: one without is needed, which is optimized"
+        message = "every goal has a threshold: leave out one, for the goal to optimize"
         fix = setting(f"Optimize {first.metric}", goals=(first, *spec.goals[1:]))
         yield error("--goal", "goal-safety", message, fix)
 
@@ -220,7 +220,7 @@ def _search(spec: StudySpec) -> Iterator[Finding]:
         domain = parameter.domain
         if not isinstance(domain, Double):
             continue
-        message = f"a grid has no end in {parameter.name}, a range of any numbers"
+        message = f"a grid needs single values, and {parameter.name} is a range without steps"
         sound = 0 < domain.low < domain.high or (
             parameter.scale == "linear" and domain.low < domain.high
         )
@@ -317,5 +317,5 @@ def _end(spec: StudySpec) -> Iterator[Finding]:
     progress = end.max_trials_no_progress, end.max_duration_no_progress
     if len(objectives(spec)) > 1 and any(figure is not None for figure in progress):
         reduced = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
-        message = "no progress ends a study of one goal only"
+        message = "only a study with one goal can end for lack of progress"
         yield study_warning("--end", "end-progress", message, setting("Leave it out", end=reduced))

@@ -67,7 +67,7 @@ def labelled_names(names: Sequence[str], labels: Mapping[str, str]) -> SampleNam
         stem = parts[name][0]
         if classes.setdefault(stem, label) != label:
             raise PackingFailed(
-                f"{name} is of the class {label}, and another file of its sample of {classes[stem]}"
+                f"{name} has the class {label}, but another file of its sample has {classes[stem]}"
             )
     return SampleNames(parts, classes, notes)
 

@@ -25,7 +25,7 @@ def pack_shard(target: ShardFolder, name: str, task: Mapping[str, Any]) -> Dict[
     with target.writing(name) as file:
         record = write_shard(file, samples, counter.add)
     if checksum_of(target.at(name)) != record["sha256"]:
-        raise PackingFailed(f"{target.at(name)} reads otherwise than it was written")
+        raise PackingFailed(f"{target.at(name)} differs from what was written: check the disk")
     return {"name": name, **record}
 
 

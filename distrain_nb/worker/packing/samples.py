@@ -133,7 +133,7 @@ def _rows_by_keys(
             raise PackingFailed(f"there are metadata of {name}, which isn't an image of a class")
         key = _key(names.parts[name][0])
         if key in row_by_key or METADATA in grouped[key]:
-            raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")
+            raise PackingFailed(f"the metadata of {name} would be {key}.{METADATA}, which exists")
         row_by_key[key] = row
     return row_by_key
 

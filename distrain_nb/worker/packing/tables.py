@@ -63,7 +63,7 @@ def is_saved(folder: str) -> bool:
     splits, state, info = (os.path.join(folder, name) for name in (SPLITS, STATE, INFO))
     if os.path.exists(splits):
         names = ", ".join(_loaded(folder, SPLITS)["splits"])
-        raise PackingRefused(f"{folder} is a dataset in splits: name one of them, {names}, below")
+        raise PackingRefused(f"{folder} has several splits: name one of their folders ({names})")
     if os.path.exists(info) and not os.path.exists(state):
         raise PackingRefused(
             f"{folder} is a cache of Hugging Face's datasets: save it first, by save_to_disk"

@@ -47,8 +47,8 @@ _LONGEST_FAILURE = 1 << 16
 class JobContext:
     """The surroundings of jobs; `s3_port` is where S3 listens.
 
-    `kept` are the buckets for which folders stand. A job that is stopped gets `grace` seconds
-    between SIGTERM and SIGKILL. Steps of jobs are reported in the context `steps`.
+    `standing_buckets` are those for which folders of this machine stand. A job that is stopped gets
+    `grace` seconds between SIGTERM and SIGKILL. Steps of jobs are reported in the context `steps`.
     """
 
     engine: Engine

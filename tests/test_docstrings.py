@@ -1,0 +1,65 @@
+"""Docstrings name parameters that are there: who renames one renames it in the text too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "distrain_nb"
+DESCRIBED = re.compile(r"(?<!`)`([a-z_]+)` (?:is|are)\b")
+SECTION = re.compile(r"^(?:Args|Attributes):\n((?:[ \t]+.*\n?|\n)+)", re.MULTILINE)
+IN_SECTION = re.compile(r"^    \*{0,2}(\w+):", re.MULTILINE)
+DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def strangers(text: str) -> Iterator[str]:
+    """Yield what docstrings describe, or list as parameters, that nothing in the code is called."""
+    tree = ast.parse(text)
+    words = {
+        getattr(node, field)
+        for node in ast.walk(tree)
+        for field in ("id", "attr", "arg", "name")
+        if isinstance(getattr(node, field, None), str)
+    } | {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED):
+            lines = f"{ast.get_docstring(node) or ''}\n"
+            described = DESCRIBED.findall(lines)
+            listed = [name for part in SECTION.findall(lines) for name in IN_SECTION.findall(part)]
+            parameters = words if isinstance(node, ast.ClassDef) else _parameters(node)
+            yield from (f"{node.name}: `{name}`" for name in described if name not in words)
+            yield from (f"{node.name}: `{name}`" for name in listed if name not in parameters)
+
+
+def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    found = node.args
+    more = [arg for arg in (found.vararg, found.kwarg) if arg]
+    return {a.arg for a in (*found.posonlyargs, *found.args, *found.kwonlyargs, *more)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def f(new):\n    """Do it. `old` is where it is done."""',
+        'def f(new):\n    """Do it.\n\n    Args:\n        old: Where it is done.\n    """',
+    ],
+)
+def test_a_renamed_parameter_is_a_stranger(text: str) -> None:
+    assert list(strangers(text)) == ["f: `old`"]
+    assert not list(strangers(text.replace("old", "new")))
+
+
+def test_docstrings_name_what_there_is() -> None:
+    named = {
+        str(path.relative_to(PACKAGE)): list(strangers(path.read_text("utf-8")))
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {path: names for path, names in named.items() if names} == {}
