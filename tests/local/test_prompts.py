@@ -132,6 +132,16 @@ def test_ranks_evaluates_where_each_rank_is(nb: Kernel) -> None:
     assert log().count("sum 3.0") == 3
 
 
+def test_stepping_goes_on_to_the_next_statement(nb: Kernel) -> None:
+    cell = HEAD + "value = 4\nbreakpoint()\nvalue += 1\nif value:\n    breakpoint()\nvalue + 10"
+    outcome = talk(nb, cell, at_prompt(0, "n", "p value", "c", "n", "n", "c"), "-n 1")
+    assert "----> 7 value += 1" in outcome.text and "----> 8 if value:" in outcome.text
+    assert "--Return--" in outcome.text  # what a debugger says before it asks
+    assert "---> 10 value + 10" in outcome.text
+    assert "distrain_nb" not in outcome.text
+    assert "[rank 0] 15" in log() and "--Return--" not in log()
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -158,7 +168,8 @@ def test_torch_distributed_breakpoint(nb: Kernel) -> None:
     for command in ("u", "p loss", "c"):
         assert nb.question() == "[rank 1] (Pdb) "
         nb.answer(command)
-    assert "\ntensor([1.])\n" in nb.outcome(sent).text
+    text = nb.outcome(sent).text
+    assert "Type 'up' to get to the frame" in text and "\ntensor([1.])\n" in text
     assert log().count("] on") == 2
 
 

@@ -72,13 +72,17 @@ def ask(text: str, secret: bool = False) -> str:
 @contextmanager
 def conversation() -> Iterator[_Dialogue]:
     """Have the clocks of the run stand still for the block, and no other thread ask meanwhile."""
+    with _lock, stream() as dialogue:
+        yield dialogue
+
+
+def stream() -> _Dialogue:
+    """Return where this process prints what it says at its prompt, now or when it next asks."""
     global _dialogue
     assert _here is not None
-    with _lock:
-        if _dialogue is None or _dialogue.asker.pid != os.getpid():
-            _dialogue = _Dialogue(_here.folder, Asker(_here.process, os.getpid()))
-        with _dialogue:
-            yield _dialogue
+    if _dialogue is None or _dialogue.asker.pid != os.getpid():
+        _dialogue = _Dialogue(_here.folder, Asker(_here.process, os.getpid()))
+    return _dialogue
 
 
 def _renew_lock() -> None:
