@@ -24,8 +24,9 @@ from distrain_nb.worker.supervisor.heartbeat import is_watched
 if TYPE_CHECKING:
     from distrain_nb.run import Run
 
-# A rank that goes on stepping asks again within a moment; another's question waits so long.
-SAME_RANK_WITHIN_S = 0.3
+# A rank that goes on stepping asks again within a moment, and one that is at its prompt once it has
+# done what it was told. Another's question waits so long, and no longer: it may wait for that one.
+SAME_RANK_WITHIN_S, SAME_COMMAND_WITHIN_S = 0.3, 10.0
 # A page that was there, and hasn't been for so long, is taken for closed.
 PAGE_GONE_AFTER_S = 600.0
 STOPS_WITHIN_S = 10.0
@@ -69,8 +70,9 @@ class Attendant:
         same = next((question for question in questions if question.asker == self._last), None)
         if same is not None or not questions:
             return same
-        is_waiting = time.monotonic() - self._answered_at < SAME_RANK_WITHIN_S
-        return None if is_waiting else questions[0]
+        is_at_prompt = self._last in prompts.open_prompts(self._run.folder)
+        patience = SAME_COMMAND_WITHIN_S if is_at_prompt else SAME_RANK_WITHIN_S
+        return None if time.monotonic() - self._answered_at < patience else questions[0]
 
     def _ask(self, question: Question) -> None:
         self._page_seen_at = 0.0

@@ -60,6 +60,10 @@ class Dialogues:
     def answer(self, question: Question, text: str | None) -> None:
         """Answer; None is the end of input."""
         prompts.send_answer(self._folder, question.asker, question.number, text)
+        with self._lock:  # a rank that lacks CPU time takes the answer late: it isn't asked again
+            dialogue = self._dialogues.get(question.asker)
+            if dialogue is not None and dialogue.pending == question:
+                dialogue.pending = None
 
     def _read(self, asker: Asker) -> None:
         dialogue = self._dialogues.setdefault(asker, _Dialogue())

@@ -36,10 +36,13 @@ def seven(tmp_path: Path) -> Iterator[Lab]:
 
 def say(page: Page, prompt: str, answer: str) -> None:
     """Answer what the page asks."""
-    expect(page.locator(".jp-Stdin-prompt").last).to_contain_text(prompt)
     box = page.locator("input.jp-Stdin-input")
+    expect(box).to_have_count(1)  # that of the last answer has gone
+    expect(page.locator(".jp-Stdin-prompt").last).to_contain_text(prompt)
+    asked = box.element_handle()
     box.fill(answer)
     box.press("Enter")
+    page.wait_for_function("(box) => !box.isConnected", arg=asked)
 
 
 def is_over(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> bool:

@@ -132,6 +132,16 @@ def test_ranks_evaluates_where_each_rank_is(nb: Kernel) -> None:
     assert log().count("sum 3.0") == 3
 
 
+def test_stepping_goes_on_to_the_next_statement(nb: Kernel) -> None:
+    cell = HEAD + "value = 4\nbreakpoint()\nvalue += 1\nif value:\n    breakpoint()\nvalue + 10"
+    outcome = talk(nb, cell, at_prompt(0, "n", "p value", "c", "n", "n", "c"), "-n 1")
+    assert "----> 7 value += 1" in outcome.text and "----> 8 if value:" in outcome.text
+    assert "--Return--" in outcome.text  # what a debugger says before it asks
+    assert "---> 10 value + 10" in outcome.text
+    assert "distrain_nb" not in outcome.text
+    assert "[rank 0] 15" in log() and "--Return--" not in log()
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -158,7 +168,8 @@ def test_torch_distributed_breakpoint(nb: Kernel) -> None:
     for command in ("u", "p loss", "c"):
         assert nb.question() == "[rank 1] (Pdb) "
         nb.answer(command)
-    assert "\ntensor([1.])\n" in nb.outcome(sent).text
+    text = nb.outcome(sent).text
+    assert "Type 'up' to get to the frame" in text and "\ntensor([1.])\n" in text
     assert log().count("] on") == 2
 
 
@@ -443,3 +454,22 @@ def test_without_a_prompt_a_collective_has_its_timeout(nb: Kernel) -> None:
     outcome = nb.outcome(nb.send(f"%%distrain -n 2\n{cell}", on_a_page=True))
     assert "gloo:all_reduce has waited 4 s, its group's timeout" in outcome.error
     assert re.search(r"\[rank 0\] after [45]\b", log())
+
+
+def test_pdb_asks_where_there_is_no_ipython(nb: Kernel) -> None:
+    cell = HEAD + "import sys\nsys.modules['IPython'] = None\nvalue = 6\nbreakpoint()\nprint(value)"
+    sent = nb.send(f"%%distrain -n 1\n{cell}", on_a_page=True)
+    for command in ("p value", "ranks p value * 2", "value = 8", "c"):
+        assert nb.question() == "[rank 0] (Pdb) "
+        nb.answer(command)
+    assert "> Cell In[2](8)<module>()" in (text := nb.outcome(sent).text)
+    assert "\n6\n" in text and "here: 12\n" in text
+    assert "[rank 0] 8" in log()
+
+
+def test_ranks_of_mpirun_ask(nb: Kernel) -> None:
+    cell = HEAD + "value = rank * 3\nif rank: breakpoint()\nprint('has', value)"
+    outcome = talk(nb, cell, at_prompt(1, "p value", "c"), "-n 2 --launcher mpi")
+    assert not outcome.error
+    assert "\n3\n" in outcome.text
+    assert "[rank 1] has 3" in log()

@@ -170,7 +170,7 @@ def forget(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Request:
+class PromptRequest:
     """Something asked of processes `targets`: to STOP at a prompt, or to EVALUATE `text`, whose
     value they give as `style` ("p" or "pp") shows it."""
 
@@ -183,30 +183,30 @@ class Request:
 
 def make_request(
     folder: Path, kind: str, targets: Sequence[int], text: str = "", style: str = "p"
-) -> Request:
+) -> PromptRequest:
     """Ask it of the ranks of a run. The next request takes its place."""
     name = f"{os.getpid()}-{time.monotonic_ns()}"
-    request = Request(name, kind, tuple(targets), text, style)
+    request = PromptRequest(name, kind, tuple(targets), text, style)
     private_folder(folder / PROMPTS_FOLDER)
     _replace(folder / PROMPTS_FOLDER / _REQUEST, fields.encode(request))
     return request
 
 
-def request(folder: Path) -> Optional[Request]:
+def request(folder: Path) -> Optional[PromptRequest]:
     """Return what was asked last; None where nothing was."""
     try:
-        return fields.read(Request, folder / PROMPTS_FOLDER / _REQUEST)
+        return fields.read(PromptRequest, folder / PROMPTS_FOLDER / _REQUEST)
     except (OSError, fields.Damaged):
         return None
 
 
-def reply(folder: Path, request: Request, index: int, text: str) -> None:
+def reply(folder: Path, request: PromptRequest, index: int, text: str) -> None:
     """Give the answer of process `index`."""
     file = folder / PROMPTS_FOLDER / _REPLY.format(request.name, index)
     _replace(file, json.dumps({"text": text}).encode())
 
 
-def take_replies(folder: Path, request: Request, seconds: float) -> Dict[int, str]:
+def take_replies(folder: Path, request: PromptRequest, seconds: float) -> Dict[int, str]:
     """Wait for the answers of all that were asked, so long at most; return them by process."""
     replies: Dict[int, str] = {}
     end = time.monotonic() + seconds

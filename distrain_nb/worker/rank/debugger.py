@@ -58,6 +58,7 @@ def nobody(asks: str) -> str:
 def change_pdb(module: Any) -> None:
     """Change pdb as this module says."""
     debugger = module.Pdb
+    debugger.__init__ = _printing_at_its_prompt(debugger.__init__)
     debugger.set_trace = _with_somebody(debugger.set_trace)
     debugger.interaction = _asking(debugger.interaction)
     debugger.get_stack = _without_ours(debugger.get_stack)
@@ -85,6 +86,18 @@ def _is_ours(debugger: Any) -> bool:
     return debugger.stdin in (sys.stdin, sys.__stdin__)
 
 
+def _printing_at_its_prompt(method: Any) -> Any:
+    """Return an `__init__` whose debugger prints there also before it asks, as `--Return--`."""
+
+    @functools.wraps(method)
+    def initialize(self: Any, *arguments: Any, **options: Any) -> None:
+        method(self, *arguments, **options)
+        if _is_ours(self) and self.stdout is sys.stdout and prompt.is_answered():
+            self.stdout = prompt.stream()
+
+    return initialize
+
+
 def _with_somebody(method: Any) -> Any:
     @functools.wraps(method)
     def set_trace(self: Any, frame: Any = None, *arguments: Any, **options: Any) -> Any:
@@ -109,7 +122,7 @@ def _asking(method: Any) -> Any:
 
 @contextmanager
 def _at_the_notebook(debugger: Any) -> Iterator[None]:
-    before = debugger.stdout, debugger.use_rawinput, debugger.completekey
+    before = debugger.use_rawinput, debugger.completekey
     with prompt.conversation() as dialogue:
         debugger.stdout, debugger.use_rawinput, debugger.completekey = dialogue, 1, None
         debugger.nosigint = True  # an interrupt is the notebook's, which stops the run
@@ -119,7 +132,7 @@ def _at_the_notebook(debugger: Any) -> Iterator[None]:
             yield
         finally:
             inquiry.debuggers.remove(debugger)
-            debugger.stdout, debugger.use_rawinput, debugger.completekey = before
+            debugger.use_rawinput, debugger.completekey = before
             if debugger.quitting:
                 _note_quit()
 
@@ -226,8 +239,7 @@ def stop_in(frame: Optional[FrameType], header: Optional[str]) -> None:
 
     at = debugger()
     if header is not None:
-        with prompt.conversation() as dialogue:
-            dialogue.write(f"{header}\n")
+        prompt.stream().write(f"{header}\n")
     at.set_trace(frame)
 
 

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.prompts import Request
+from distrain_nb.worker.files.prompts import PromptRequest
 from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.functions import is_of_program
 
@@ -42,7 +42,7 @@ def ask_ranks(folder: Path, process: int, text: str, style: str) -> Iterator[Tup
             yield rank.label, replies.get(rank.index, ended)
 
 
-def answer(folder: Path, process: int, request: Request) -> None:
+def answer(folder: Path, process: int, request: PromptRequest) -> None:
     """Evaluate for another rank, in a thread of its own: the expression may wait for something."""
 
     def reply() -> None:

@@ -25,7 +25,7 @@ LOOK_EVERY_S = 0.25  # at who listens; an answer itself comes at once
 _LONGEST_WAITING = 1 << 16  # characters of output that wait for the next question
 
 
-class Unanswered(EOFError):
+class NobodyAnswers(EOFError):
     """Nobody can answer."""
 
 
@@ -61,10 +61,10 @@ def is_open() -> bool:
 
 
 def ask(text: str, secret: bool = False) -> str:
-    """Ask, and wait for the answer. Raises Unanswered where nobody can answer, or nobody can any
+    """Ask, and wait for the answer. Raises NobodyAnswers where nobody can answer, or nobody can any
     more; EOFError for the end of input that they give."""
     if not is_open() and not is_answered():
-        raise Unanswered
+        raise NobodyAnswers
     with conversation() as dialogue:
         return dialogue.ask(text, secret)
 
@@ -72,13 +72,17 @@ def ask(text: str, secret: bool = False) -> str:
 @contextmanager
 def conversation() -> Iterator[_Dialogue]:
     """Have the clocks of the run stand still for the block, and no other thread ask meanwhile."""
+    with _lock, stream() as dialogue:
+        yield dialogue
+
+
+def stream() -> _Dialogue:
+    """Return where this process prints what it says at its prompt, now or when it next asks."""
     global _dialogue
     assert _here is not None
-    with _lock:
-        if _dialogue is None or _dialogue.asker.pid != os.getpid():
-            _dialogue = _Dialogue(_here.folder, Asker(_here.process, os.getpid()))
-        with _dialogue:
-            yield _dialogue
+    if _dialogue is None or _dialogue.asker.pid != os.getpid():
+        _dialogue = _Dialogue(_here.folder, Asker(_here.process, os.getpid()))
+    return _dialogue
 
 
 def _renew_lock() -> None:
@@ -159,7 +163,7 @@ class _Dialogue(io.TextIOBase):
             if not select.select([self._pipe], [], [], LOOK_EVERY_S)[0]:
                 if not prompts.is_answered(self._folder):
                     if self.when_left is None:
-                        raise Unanswered
+                        raise NobodyAnswers
                     return self.when_left
                 continue
             self._rest += os.read(self._pipe, 1 << 16)

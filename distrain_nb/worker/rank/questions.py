@@ -2,7 +2,8 @@
 
 Where nobody can answer, they fail and say what to do instead. `sys.stdin` itself stays empty:
 what reads it can't say what it asks, nor which rank it is. A process that a rank spawns, and does
-not fork, can't ask either.
+not fork, can't ask either: it has a `sys.stdin` and names of its own, and knows the program alone,
+not which process of the run it belongs to.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _break_here(*_: Any, header: Optional[str] = None, **__: Any) -> None:
 def _input(text: object = "") -> str:
     try:
         return prompt.ask(str(text))
-    except prompt.Unanswered:
+    except prompt.NobodyAnswers:
         raise EOFError(
             "input(%s) can't ask anyone in a run: set the value in the notebook before, "
             "or give it as --param NAME=VALUE" % (repr(text) if text else "")
@@ -48,7 +49,7 @@ def _input(text: object = "") -> str:
 def _password(text: str = "Password: ", *_: Any, **__: Any) -> str:
     try:
         return prompt.ask(text, secret=True)
-    except prompt.Unanswered:
+    except prompt.NobodyAnswers:
         raise EOFError(
             "getpass() can't ask anyone in a run: read the value from os.environ, "
             "where --env NAME=VALUE puts it"
