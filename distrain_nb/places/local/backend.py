@@ -166,6 +166,9 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             timeout=job.layout.timeout,
             working_folder=str(job.folder),
             distributes=False,  # a cell needn't train
+            retries=0,  # its names are as the failed attempt left them
+            signal_before=None,
+            cost_limit=None,
         )
         return LocalPlan(job, "session", len(ranks), 0, launch, (), str(folder))
 
