@@ -223,8 +223,9 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
 
 def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
     """Return a cell for ranks that stay. Raises OptionError before anything is sent."""
+    common = declared(JobOptions)
     for name, value in options.items():
-        if name not in declared(JobOptions) and name != "timeout" and value is not None:
+        if name not in common and name != "timeout" and value is not None:
             written = next((o.names[0] for o in OPTIONS if o.field == name), flag(name))
             raise OptionError(
                 f"{written} is for the start of a session, whose ranks are there already: leave it "

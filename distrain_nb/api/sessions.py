@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from distrain_nb.run import Run
 
 IDLE = "2h"
+LISTED_S = 86400.0  # after a session's end
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,59}")
 _OF_A_LAYOUT = frozenset({option.field for option in (*OPTIONS, SPOT)} | {"layout"})
 
@@ -97,6 +98,7 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
             f"{backend.title} has no sessions: its ranks end with their job; leave out --on, for "
             "ranks on this machine"
         )
+    _forget_old()
     folder = private_folder(private_home() / SESSIONS_FOLDER) / name
     if folder.exists():
         shutil.rmtree(folder)
@@ -116,6 +118,13 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return started
+
+
+def _forget_old() -> None:
+    """Delete the folders of sessions that ended a day ago or earlier."""
+    for ended in sessions():
+        if ended.status.state.final and time.time() - ended.folder.stat().st_mtime > LISTED_S:
+            shutil.rmtree(ended.folder, ignore_errors=True)
 
 
 def _await_ready(started: Session) -> None:

@@ -100,6 +100,11 @@ class Run(Waitable[R]):
         return str(self.record.handle.get("study", ""))
 
     @property
+    def session(self) -> str:
+        """The name of the session of which it is a cell; empty for others."""
+        return str(self.record.handle.get("session", ""))
+
+    @property
     def line(self) -> str:
         """The layout that it was submitted with, as options."""
         return self.record.line
@@ -163,7 +168,7 @@ class Run(Waitable[R]):
         """Whether it has ended, and `resume` can start it again from what it has saved."""
         backend = self._backend
         resumes = isinstance(backend, Resumes) and backend.has_saved(self.folder)
-        return resumes and not self.study and self.state.final
+        return resumes and not (self.study or self.session) and self.state.final
 
     def resume(self) -> Self:
         """Start its program again, as a new run of the same name, layout and options, whose
@@ -180,6 +185,11 @@ class Run(Waitable[R]):
             raise OptionError(f"run {self.id} can't be resumed: on {self.backend} no run can")
         if self.study:
             raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
+        if self.session:
+            raise OptionError(
+                f"run {self.id} can't be resumed: it is a cell of session {self.session}, whose "
+                "ranks have what it made"
+            )
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")
         if not backend.has_saved(self.folder):

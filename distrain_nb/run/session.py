@@ -274,12 +274,13 @@ def session_folders() -> list[Path]:
 
 def find_session(name: str) -> SessionHandle:
     """Return the session of a name; the only living one for an empty name. Raises OptionError."""
+    folder = home() / SESSIONS_FOLDER / name
+    if name and Path(name).name == name and (folder / SESSION_FILE).is_file():
+        return SessionHandle(folder)
     every = {folder.name: SessionHandle(folder) for folder in session_folders()}
     living = [s for s in every.values() if not s.status.state.final]
     if not name and len(living) == 1:
         return living[0]
-    if name in every:
-        return every[name]
     names = ", ".join(session.name for session in living) or "none"
     if not name:
         raise OptionError(f"which session? Living ones: {names}")

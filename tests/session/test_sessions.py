@@ -55,6 +55,9 @@ def test_each_cell_is_a_run_of_its_own(lab: Lab) -> None:
     assert [line.split("] ")[1] for line in first.logs().splitlines()] == ["one", "one"]
     assert second.metrics()["loss"].tolist() == [3]
     assert second.logs() == ""
+    assert first.session == "lab"
+    with pytest.raises(OptionError, match="it is a cell of session lab"):
+        first.resume()
 
 
 def test_names_that_both_have_set_are_refused_before_the_cell_begins(lab: Lab) -> None:
