@@ -311,5 +311,18 @@ class Resumes(Protocol):
         it has saved. Raises DistrainError."""
 
 
+@runtime_checkable
+class HoldsSessions(Protocol):
+    """What a backend has besides whose ranks can stay between cells."""
+
+    def start_session(self, plan: Unknown, folder: Path) -> None:
+        """Start the ranks of a plan as the session of a folder. Returns at once; the folder's
+        status says when they are ready. Raises OptionError for a plan whose processes can't stay,
+        DistrainError."""
+
+    def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
+        """Return the plan of a cell for these ranks of the session in a folder."""
+
+
 AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"
 AnyJob: TypeAlias = "Job[object]"

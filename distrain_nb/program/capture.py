@@ -18,6 +18,7 @@ from distrain_nb.program.gathering.module_state import (
     process_state,
     variables_of_the_world,
 )
+from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
@@ -104,6 +105,7 @@ def capture(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
+    sent = leave_out(gathering, notebook.ranks) if notebook.ranks else None
     items = arrange(gathering.found, past, gathering.repeated)
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
@@ -132,6 +134,7 @@ def capture(
         data=data,
         expected=expected,
         exempt=tuple(exempt),
+        sent=replace(sent, binds=tuple(sorted(code.names.binds))) if sent else None,
     )
 
 
@@ -184,7 +187,8 @@ def star_names(module: str) -> Iterable[str] | None:
 
 def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
     for name in results:
-        if name in code.names.binds:
+        ranks = gathering.notebook.ranks
+        if name in code.names.binds or (ranks and name in ranks):
             continue
         if name in gathering.notebook.namespace:
             gathering.want_result(name)

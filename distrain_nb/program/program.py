@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.files.session import SENT, NamesSent
 from distrain_nb.worker.files.status import Progress
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.expected import EXPECTED
@@ -156,7 +157,8 @@ class Program:
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
     it runs; `expected` is what its text must have made before the cell runs, and `exempt` what of
     it is not compared, with why; `tuned` are the names that trials of a study give values, and the
-    type of each: "float", "int" or "str". Errors among `findings` mean that it can't run.
+    type of each: "float", "int" or "str"; `sent` is what ranks of a session note of it. Errors
+    among `findings` mean that it can't run.
     """
 
     label: str
@@ -176,6 +178,7 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     expected: str = field(default="", repr=False)
     exempt: tuple[str, ...] = ()
+    sent: NamesSent | None = None
 
     @property
     def is_read(self) -> bool:
@@ -197,6 +200,8 @@ class Program:
             self.data.write(folder / values.VALUES_FOLDER)
         if self.expected:
             (folder / EXPECTED).write_text(self.expected, encoding="utf-8")
+        if self.sent is not None:
+            (folder / SENT).write_bytes(self.sent.encode())
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         for name, content in (
             (ARGUMENTS, self.arguments),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from distrain_nb.config import home
 from distrain_nb.errors import RunUnreadable, StoreError
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
@@ -131,6 +132,17 @@ def _ended_before(run: Run, moment: float) -> bool:
     except RunUnreadable:
         return False
     return status.state.final and status.times.get(str(status.state), moment) < moment
+
+
+def room_findings() -> Iterator[Finding]:
+    """Yield a warning where the disk of runs is nearly full."""
+    folder, free = free_bytes()
+    if free < LITTLE:
+        message = (
+            f"only {free / GB:.1f} GB are free for runs in {folder}: %distrain clean says what can "
+            "go"
+        )
+        yield Finding("machine.little-room", Severity.WARNING, "", message)
 
 
 def size_of(folder: Path) -> int:

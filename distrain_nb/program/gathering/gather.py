@@ -18,6 +18,7 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
+from distrain_nb.program.gathering.ranks import settle
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -180,7 +181,7 @@ class Gathering:
                 severity = Severity.ERROR if pending.at_once else Severity.WARNING
                 message = f"`{pending.name}` is not defined in the notebook: {hint}"
                 self.say("undefined-name", severity, pending.where, message, fixes)
-        known = {*self.found, *self._bound, *_PROMPT}
+        known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
@@ -197,6 +198,12 @@ class Gathering:
     def _settle(self, pending: PendingName) -> None:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
+            return
+        stays, findings, reads = settle(self.notebook, pending, self.history)
+        self.findings += findings
+        self._waiting += reads
+        if stays:
+            self._settled.add(name)
             return
         value = namespace.get(name)
         if name in self.notebook.given:
@@ -369,18 +376,10 @@ class Gathering:
 
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
-        if not pending.required:
-            why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._not_captured(pending, why)
-            return
-        inside = "" if problem.path == pending.name else f" in `{pending.name}`"
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
-            f" {problem.advice}",
-        )
+        if pending.required:
+            self.say("not-portable", Severity.ERROR, pending.where, problem.message(pending.name))
+        else:
+            self._not_captured(pending, problem.short)
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"

@@ -28,7 +28,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine.waits import STACK_SIGNAL
-from distrain_nb.worker.rank.program import FOLDER_VARIABLE, variables
+from distrain_nb.worker.rank.debugger import Requests
+from distrain_nb.worker.rank.program import variables
 
 HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
 HANG_AFTER_S = 30.0
@@ -61,12 +62,16 @@ def setting(program_folder: Path, variable: str) -> str:
 
 
 def begin(folder: Path, process: int, program_folder: Path) -> None:
-    """Answer from now on, as that process of the run, until it ends; unless nobody will ask."""
+    """Answer from now on, as that process of the run, until it ends; unless nobody will ask. A
+    rank that stays answers for its present run."""
     global _teller
     longest = hang_after(program_folder)
     if longest > 0:
         try:
-            _teller = _Teller(folder, process)
+            if _teller is None:
+                _teller = _Teller(folder, process)
+            else:
+                _teller.move(folder, process)
         except OSError as error:  # a full disk; no descriptor is free
             print(f"distrain: can't tell where this rank is: {error}", file=sys.stderr)
 
@@ -99,7 +104,7 @@ def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
 
 def program_file(file: str) -> str:
     """Return a file of the program as its user names it; empty for a file of a library."""
-    folder = os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
+    folder = os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
     if file.startswith(folder):
         return file[len(folder) :]
     return file if file in functions.labels else ""
@@ -109,17 +114,29 @@ class _Teller:
     """Answers from a thread that neither `threading` nor the program's end knows of."""
 
     def __init__(self, folder: Path, process: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        self._lock = _thread.allocate_lock()  # its files are those that it knows of
         self._asked = str(folder / LOOK_FILE)
-        self._answers = os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600)
-        held = os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600)
+        self._answers, held = _files(folder, process)
         self._files = {fd: _file_of(fd) for fd in (self._answers, held)}
         self._answered = ""
+        self._requests = Requests(folder, process)
         self._ended: Optional[Frame] = None
         self._thread = 0
         if STACK_SIGNAL and signal.getsignal(STACK_SIGNAL) is signal.SIG_DFL:
             faulthandler.register(STACK_SIGNAL, held, all_threads=False)
         _thread.start_new_thread(self._run, ())
+
+    def move(self, folder: Path, process: int) -> None:
+        """Answer for another run. The descriptors stay: `faulthandler` writes to one of them."""
+        if not self._has_its_files():
+            return
+        with self._lock:
+            self._asked, self._answered, self._ended = str(folder / LOOK_FILE), "", None
+            self._requests = Requests(folder, process)
+            for descriptor, new in zip([*self._files], _files(folder, process)):
+                os.dup2(new, descriptor, inheritable=False)
+                os.close(new)
+                self._files[descriptor] = _file_of(descriptor)
 
     def note_end(self, traceback: Optional[TracebackType]) -> None:
         """Keep the innermost line of the program in that traceback, where it has ended."""
@@ -143,6 +160,7 @@ class _Teller:
                 elif time.monotonic() - noted >= NOTED_EVERY_S:
                     noted = time.monotonic()
                     self._write(self._where("", 1))
+                self._requests.look()
             except Exception:  # a disk that is full, a module half imported: perhaps the next time
                 pass
             sleep(ASKED_EVERY_S)
@@ -152,7 +170,8 @@ class _Teller:
     def _has_its_files(self) -> bool:
         """Return whether its descriptors are those that it opened; else leave them alone, as the
         program has closed all that it doesn't know and may have opened files of its own."""
-        return all(_file_of(fd) == file for fd, file in self._files.items())
+        with self._lock:
+            return all(_file_of(fd) == file for fd, file in self._files.items())
 
     def _request(self) -> Tuple[str, int]:
         try:
@@ -182,6 +201,15 @@ class _Teller:
         data = json.dumps(word, default=str).encode() + b"\n"
         os.pwrite(self._answers, data, 0)
         os.ftruncate(self._answers, len(data))
+
+
+def _files(folder: Path, process: int) -> List[int]:
+    """Open the files to which a rank writes where it is, and which C code's stack goes to."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    return [
+        os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600),
+        os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600),
+    ]
 
 
 def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import launch
+from distrain_nb.worker.files import launch, prompts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.files.status import MADE_NO_PROGRESS, NO_PROGRESS
@@ -53,6 +53,11 @@ class HangWatch:
         self._written, self._has_begun = 0, False
         self._kinds: Tuple[Tuple[str, str], ...] = ()
         self.note = ""
+        self._is_over = threading.Event()
+
+    def end(self) -> None:
+        """Watch no more: the ranks of a session outlive their run."""
+        self._is_over.set()
 
     def start(self) -> HangWatch:
         """Watch for as long as this process lives; not without /proc, or if it was never to."""
@@ -70,7 +75,8 @@ class HangWatch:
     def _run(self) -> None:
         self._sign, self._gpus = time.monotonic(), Gpus.open()
         while any(child.alive for child, _, _ in self._ranks):
-            time.sleep(min(1.0, self._after / 4))
+            if self._is_over.wait(min(1.0, self._after / 4)):
+                return
             try:
                 self._turn()
             except Exception:  # no descriptor is free, a disk is full: another time
@@ -95,6 +101,8 @@ class HangWatch:
 
     def _last_sign(self) -> float:
         """Return when the run last printed, or wrote an event file."""
+        if prompts.open_prompts(self._folder):  # whoever sits there knows that it stands still
+            self._output.heard_at = time.monotonic()
         if time.monotonic() - self._output.heard_at < self._after / 2:
             return self._output.heard_at
         written = _bytes_below(self._folder / EVENTS_FOLDER)

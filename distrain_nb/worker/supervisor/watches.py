@@ -42,6 +42,11 @@ class Watches:
         self.stop_reason = self._hangs.stop_reason or self._deviations.strict_reason
         return _joined(self._hung, self._deviations.note)
 
+    def end(self) -> None:
+        """Watch no more: the ranks of a session outlive their run."""
+        self._hangs.end()
+        self._deviations.end()
+
     def finish(self, ending: Ending, say: Say) -> Ending:
         """Compare the ranks once more, when the last has ended. Return how the run has ended: with
         --strict, a finding makes a success a failure."""
