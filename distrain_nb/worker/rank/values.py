@@ -243,6 +243,16 @@ def restored(*paths: str) -> None:
     on_import(changes)
 
 
+def give(path: str, folder: Path, namespace: Dict[str, Any]) -> None:
+    """Give a name, or an attribute of a definition, the value that a folder of its own has."""
+    stored = _Stored(folder, namespace)
+    if "." in path:
+        main = SimpleNamespace(**{**namespace, "__name__": ""})
+        _restore(path, main, stored, {"__main__"}, namespace)
+    else:
+        namespace[path] = stored.get(path)
+
+
 def _is_of_process(path: str) -> bool:
     return path in TABLE or (path.endswith("()") and not path.endswith(CACHE))
 
