@@ -19,6 +19,7 @@ from distrain_nb.program.gathering.module_state import (
     process_state,
     variables_of_the_world,
 )
+from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
@@ -102,7 +103,8 @@ def capture(
         )
         return _assembled(asked, gathering, include, require, for_image=for_image), gathering
 
-    return proven(attempt, again)
+    # Ranks that stay have names of their own, which no fork has.
+    return proven(attempt, None if notebook.ranks else again)
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def _assembled(
 ) -> Program:
     """Write the program of all that was found."""
     cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
+    sent = leave_out(gathering, notebook.ranks) if notebook.ranks else None
     items = arrange(gathering.found, past, gathering.repeated, _cells_of(gathering))
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
@@ -180,6 +183,7 @@ def _assembled(
         data=data,
         expected=expected,
         exempt=tuple(exempt),
+        sent=replace(sent, binds=tuple(sorted(code.names.binds))) if sent else None,
         later=later.definitions,
         later_data=later.data,
     )
@@ -234,7 +238,8 @@ def star_names(module: str) -> Iterable[str] | None:
 
 def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
     for name in results:
-        if name in code.names.binds:
+        ranks = gathering.notebook.ranks
+        if name in code.names.binds or (ranks and name in ranks):
             continue
         if name in gathering.notebook.namespace:
             gathering.want_name(name, "--result")

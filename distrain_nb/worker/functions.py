@@ -13,6 +13,7 @@ import ast
 import contextlib
 import importlib
 import linecache
+import os
 import types
 from types import CellType, CodeType, FunctionType
 from typing import (
@@ -31,8 +32,14 @@ from typing import (
 )
 
 labels: Set[str] = set()  # file names of the program's own code in tracebacks
+FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 Node = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _LATE = __future__.annotations.compiler_flag
+
+
+def is_of_program(file: str) -> bool:
+    """Return whether a file of a frame is a cell, or a module that travels with the program."""
+    return file in labels or file.startswith(os.environ.get(FOLDER_VARIABLE, "\0") + os.sep)
 
 
 class NoAttribute:

@@ -19,7 +19,8 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
-from distrain_nb.program.gathering.refused import not_picklable, of_prompt, undefined
+from distrain_nb.program.gathering.ranks import settle
+from distrain_nb.program.gathering.refused import of_prompt, undefined
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -32,7 +33,6 @@ from distrain_nb.program.gathering.resolve import (
     as_data,
     by_replay,
     by_statement,
-    hides_rank,
     is_builtin,
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
@@ -193,7 +193,7 @@ class Gathering:
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
         self.findings += undefined(self._missing, self.found, self.history, self.notebook)
-        known = {*self.found, *self._bound, *_PROMPT}
+        known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
@@ -206,11 +206,17 @@ class Gathering:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
             return
+        stays, findings, reads = settle(self.notebook, pending, self.history)
+        self.findings += findings
+        self._waiting += reads
+        if stays:
+            self._settled.add(name)
+            return
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
-        elif self._by_replay(pending):
-            return
+        elif how := by_replay(name, self):
+            self._take(Needed(name, value, how, (pending.where,)), pending)
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
@@ -223,14 +229,6 @@ class Gathering:
                 self._missing.append(pending)
         elif not is_builtin(name, value):
             self._choose(pending, value)
-
-    def _by_replay(self, pending: PendingName) -> bool:
-        name, value = pending.name, self.notebook.namespace.get(pending.name)
-        how = by_replay(name, self.replay, self.world, by_cells=self.by_cells)
-        if how is None or not (self.by_cells or hides_rank(name, self.definitions)):
-            return False
-        self._take(Needed(name, value, how, (pending.where,)), pending)
-        return True
 
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
@@ -386,9 +384,9 @@ class Gathering:
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
         if pending.required:
-            self.findings.append(not_picklable(pending.name, pending.where, problem))
+            self.say("not-portable", Severity.ERROR, pending.where, problem.message(pending.name))
         else:
-            self._not_captured(pending, f"`{problem.path}`, {problem.type}, {problem.reason}")
+            self._not_captured(pending, problem.short)
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"

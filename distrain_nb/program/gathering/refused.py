@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.gathering.resolve import Needed, PendingName
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import ExecutionHistory
-    from distrain_nb.program.values.refusals import PickleProblem
-
-
-def not_picklable(name: str, where: str, problem: PickleProblem) -> Finding:
-    """Return what is said of a value that pickle refuses."""
-    inside = "" if problem.path == name else f" in `{name}`"
-    message = f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured"
-    return Finding("capture.not-portable", Severity.ERROR, where, f"{message}: {problem.advice}")
 
 
 def of_prompt(name: str, where: str) -> Finding:

@@ -13,9 +13,8 @@ from distrain_nb.program.notebook.making import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
+    from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.notebook.world import World
-    from distrain_nb.program.proof.replay import Replay
     from distrain_nb.program.values.pickling import Definitions, PickleTrial
 
 _LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
@@ -230,14 +229,15 @@ def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Ex
 # -- what cells that ran again say of a name ------------------------------------------------------
 
 
-def by_replay(
-    name: str, replay: Replay | None, world: World, *, by_cells: bool
-) -> SourceCode | None:
+def by_replay(name: str, gathering: Gathering) -> SourceCode | None:
     """Return the statements that every rank runs for a name: those of its cells if these run again
-    by_cells, else those that made it, if another rank has it otherwise."""
+    whole, else those that made it, if another rank has it otherwise and its value hides that."""
+    replay, by_cells = gathering.replay, gathering.by_cells
     if replay is None or not ((by_cells and name in replay.changed()) or name in replay.knows):
         return None
-    making = None if by_cells else world.makings.of(name)
+    if not by_cells and not _hides_rank(name, gathering.definitions):
+        return None
+    making = None if by_cells else gathering.world.makings.of(name)
     chain = making.chain if making else tuple(replay.executed if by_cells else replay.makers(name))
     if not chain:
         return None
@@ -246,7 +246,7 @@ def by_replay(
     return SourceCode(chain, why, world=True)
 
 
-def hides_rank(name: str, definitions: Definitions) -> bool:
+def _hides_rank(name: str, definitions: Definitions) -> bool:
     """Return whether what a name stands for tells nothing of the cell that chose it: a function of
     a package, a module, or what Python itself has by that name."""
     value = definitions.namespace.get(name)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace as with_values
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
@@ -14,8 +15,8 @@ from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
 from distrain_nb.program.proof.texts import difference, texts_of, without_weights
+from distrain_nb.worker.rank import program as rank_program
 from distrain_nb.worker.rank.expected import shown
-from distrain_nb.worker.rank.program import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,13 +114,26 @@ def _is_made(needed: Needed) -> bool:
     return isinstance(needed.how, SourceCode) and needed.how.world and not needed.root
 
 
+class _AtCell(Exception):
+    """The program has come to its cell."""
+
+
 def _results(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
     def work() -> Any:
-        os.environ.update(environment)
-        main = run(Path(folder), before_cell=True)
-        return {name: texts_of(name, main[name]) if name in main else {} for name in names}
+        before, main = dict(os.environ), ModuleType("__main__")
+        rank_program.prepare()
+        os.environ.clear()
+        os.environ.update({**before, **environment})
+        with suppress(_AtCell):
+            rank_program.run(Path(folder), main, _stop, is_trial=True)
+        names_there = vars(main)
+        return {n: texts_of(n, names_there[n]) if n in names_there else {} for n in names}
 
     return tried(work, SECONDS)  # type: ignore[no-any-return]
+
+
+def _stop() -> None:
+    raise _AtCell
 
 
 def _finding(needed: Needed, difference: Difference) -> Finding:

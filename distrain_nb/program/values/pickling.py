@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from abc import ABCMeta
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
@@ -220,8 +221,11 @@ class NotebookWriter(Writer):
         return out_of_band, made_of, held(function), None, None, set_function
 
     def _class(self, cls: type) -> Any:
-        if not is_plain_class(cls):  # its statement makes more of it than attributes
+        is_older = not self.definitions.names(cls)
+        if is_older and not is_plain_class(cls):  # its statement makes more of it than attributes
             return self._older_class(cls)
+        if type(cls) not in (type, ABCMeta) or issubclass(cls, tuple):
+            raise _LocalFunction
         self.seen.makes_classes = True
         made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
         state = {name: _inherited(cls, name, value) for name, value in attributes(cls)}

@@ -119,6 +119,18 @@ class PickleProblem:
     reason: str
     advice: str
 
+    @property
+    def short(self) -> str:
+        return f"`{self.path}`, {self.type}, {self.reason}"
+
+    def message(self, name: str) -> str:
+        """Return the sentence about the value of that name."""
+        inside = "" if self.path == name else f" in `{name}`"
+        return (
+            f"`{self.path}` ({self.type}){inside} {self.reason} and can't be captured: "
+            f"{self.advice}"
+        )
+
 
 def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None]) -> tuple[str, Any]:
     """Return the smallest part of a value that can't travel, and the way to it."""

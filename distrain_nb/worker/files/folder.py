@@ -44,6 +44,8 @@ RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resou
 EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 STEP_TIMES_VARIABLE = "DISTRAIN_STEP_TIMES"  # "0": no step is measured
 STEP_TIMES_FOLDER = "step-times"  # a folder in it for each rank (`metrics/step_times.py`)
+FACTS_VARIABLE = "DISTRAIN_FACTS"  # "0": nothing is recorded of what ranks train
+FACTS_FOLDER = "facts"  # in it too, a file for each rank (`facts/record.py`): what is compared
 TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
 REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)
 DISPLAYS_FOLDER = "displays"  # likewise (`rank/displays.py`): a JSON file for each display
@@ -91,6 +93,8 @@ WHERE_FILE = "where-{}.json"  # one line: where that process is, as it said last
 HELD_FILE = "held-{}.txt"  # its main thread's stack, by a signal while C code keeps it
 STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
+
+PROMPTS_FOLDER = "prompts"  # mode 0700: what ranks ask, and who can answer (`prompts.py`)
 
 STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/agreement.py`)
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.functions import FOLDER_VARIABLE
 from distrain_nb.worker.rank import frameworks, interactive
 from distrain_nb.worker.rank.later import make_on_demand
 from distrain_nb.worker.rank.program import (
-    FOLDER_VARIABLE,
     Piece,
     Spawner,
     execute,

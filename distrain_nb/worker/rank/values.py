@@ -72,6 +72,8 @@ class Index(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Index:
         data = json.loads(text)
+        if not isinstance(data["unsaved"], dict) or not isinstance(data["entries"], list):
+            raise ValueError("the index of values has another form than it is written in")
         data["entries"] = [Entry(**entry) for entry in data["entries"]]
         return cls(**data)
 
