@@ -69,7 +69,7 @@ def fingerprint(
 ) -> Dict[str, str]:
     """Return texts of an object's parts by their path. `modules` are the modules whose code is the
     user's; those paths are passed over that `skip` has."""
-    look = Look(set(modules), set(skip))
+    look = Fingerprint(set(modules), set(skip))
     look.at(name, obj)
     return look.parts
 
@@ -77,12 +77,12 @@ def fingerprint(
 def settings(name: str, obj: Any) -> Dict[str, str]:
     """Return texts of the plain parts of an object of a package that knows the world, by their
     path, but for those that are meant to differ between processes."""
-    look = Look(set(), set(), only_settings=True)
+    look = Fingerprint(set(), set(), only_settings=True)
     look.at(name, obj)
     return {path: text for path, text in look.parts.items() if re.match(_PLAIN_TEXT, text)}
 
 
-class Look:
+class Fingerprint:
     """Looks at objects part by part; `parts` are their texts."""
 
     most_parts = MOST_PARTS
@@ -115,7 +115,7 @@ class Look:
                 self.at(inner, part, depth + 1)
 
     def again(self, path: str, obj: Any) -> None:
-        """Look at an object that another path has led to: ranks may share what the notebook
+        """Fingerprint at an object that another path has led to: ranks may share what the notebook
         doesn't."""
 
     def kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:

@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.reach import is_bound
-from distrain_nb.worker.fingerprint import Look, settings
+from distrain_nb.worker.fingerprint import Fingerprint, settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ _OF_NO_OBJECT = (ModuleType, type(None))
 _MUTABLE = (list, dict, set, bytearray)
 
 
-class _Everything(Look):
+class _Everything(Fingerprint):
     most_parts = 50_000
 
     def __init__(self) -> None:
