@@ -115,7 +115,7 @@ class Fingerprint:
                 self.at(inner, part, depth + 1)
 
     def again(self, path: str, obj: Any) -> None:
-        """Fingerprint at an object that another path has led to: ranks may share what the notebook
+        """Look at an object that another path has led to: ranks may share what the notebook
         doesn't."""
 
     def kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
