@@ -136,6 +136,7 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
         JobOptions, {name: value for name, value in values.items() if name in common}
     )
     _check_name(job.name)
+    _check_requirements(job.require)
     if job.tag:
         from distrain_nb.run.annotation import tags_in  # what runs need is not imported for others
 
@@ -191,6 +192,15 @@ def _check_name(name: str) -> None:
             f"invalid --name {name!r}: expected a printable name that is neither a number nor "
             f"'last', such as run-{name if name.isdecimal() else 'a'}"
         )
+
+
+def _check_requirements(texts: Iterable[str]) -> None:
+    """Refuse what pip would take for an option of its own, or for several requirements."""
+    for text in texts:
+        if text.lstrip().startswith("-") or not text.isprintable() or not text.strip():
+            raise OptionError(
+                f"invalid --require {text!r}: expected a package, such as numpy or numpy>=2,<3"
+            )
 
 
 def _pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:

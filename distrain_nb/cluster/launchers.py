@@ -80,14 +80,19 @@ def preload(program: Program, launcher: str) -> Iterator[str]:
         yield OPTIMIZER
 
 
-def process_findings(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
-    """Warn of a program that uses all GPUs of a machine from one process.
+def process_findings(
+    program: Program, layout: Layout, launcher: str, ranks: int, gpus: int
+) -> Iterator[Finding]:
+    """Refuse more ranks a replica than a launcher knows, and warn of a program that uses all GPUs
+    of a machine from one process.
 
     `ranks` and `gpus` are those of a replica.
     """
     warnings = _one_process_findings(program)
     training = layout.replicas(Role.PRIMARY) + layout.replicas(Role.WORKERS)
     processes = ranks * training
+    if launcher == "tensorflow" and ranks > 1:
+        yield _one_rank_finding(ranks, max(1, processes))
     if gpus > 1:
         yield from warnings
     if warnings and processes > 1:
@@ -97,6 +102,16 @@ def process_findings(program: Program, layout: Layout, ranks: int, gpus: int) ->
         )
         where = "workers" if ranks == 1 else "ranks_per_replica"
         yield Finding("launcher.one-process", Severity.WARNING, where, message)
+
+
+def _one_rank_finding(ranks: int, processes: int) -> Finding:
+    """Refuse ranks that would each take themselves for the whole of their replica: TF_CONFIG has a
+    task for each replica, so they would train without each other."""
+    message = (
+        f"launcher tensorflow starts one process a replica, not {ranks}: for {processes} that "
+        "train together take as many replicas (--primary and --workers), without -n"
+    )
+    return Finding("launcher.one-rank", Severity.ERROR, "ranks_per_replica", message)
 
 
 def _one_process_findings(program: Program) -> tuple[Finding, ...]:

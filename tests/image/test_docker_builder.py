@@ -56,6 +56,23 @@ def test_the_dockerfile_reads_like_one() -> None:
     assert lines[-2] == 'ENTRYPOINT ["python3", "-m", "distrain_nb.worker"]'
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"base": "python:3.11\nRUN touch planted"},
+        {"platform": "linux/amd64\nRUN touch planted"},
+        {"environment": {"NOTE": "a\nRUN touch planted"}},
+        {"environment": {"NOTE\nRUN touch planted": "a"}},
+        {"labels": {"team": "blue\rRUN touch planted"}},
+    ],
+    ids=["base", "platform", "environment", "variable", "label"],
+)
+def test_no_value_is_a_line_of_its_own(values: dict[str, Any]) -> None:
+    recipe = Recipe(**{"base": "python:3.11", "target": "gcr.io/p/job:1", **values})
+    with pytest.raises(ImageError, match="expected one line"):
+        builder.dockerfile(SimpleProgram(), recipe)
+
+
 def test_the_context_has_all_that_the_dockerfile_copies(tmp_path: Path) -> None:
     program = SimpleProgram(requirements=("torch==2.3.0+cpu",), files={"a/b.txt": b"b"})
     recipe = Recipe("python:3.11", "gcr.io/p/job:1", requirements=("numpy>=2",))

@@ -235,6 +235,7 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
         ("%%distrain --wrokers 2\n1", "--wrokers"),
         ("%%distrain -n two\n1", "invalid --ranks-per-replica 'two': expected an integer"),
         ("%%distrain --name 12\n1", "invalid --name '12'"),
+        ("%%distrain --require=-r\n1", "invalid --require '-r': expected a package"),
         ("%%distrain --on mars\n1", "There are local, ray, sagemaker, slurm, vertex"),
         ("%%distrain --launcher bash\n1", "torchrun"),
         ("%%distrain --workers 2*\n1", "[REPLICAS*]MACHINE"),

@@ -31,6 +31,7 @@ UP_WITHIN_S, TRIES = 900.0, 3
 # A busy machine takes long to start processes: Ray would end them before they are up, and again.
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "disabled",  # where this user has a token, Ray would ask for it
     "RAY_prestart_worker_first_driver": "0",
     "RAY_agent_register_timeout_ms": "200000",
     "RAY_worker_register_timeout_seconds": "600",
@@ -48,6 +49,7 @@ AGENTS = {
 # Jobs come by the dashboard, which reads log files by itself, and ours start what they need.
 LEFT_OUT = ("--include-log-monitor=false",)
 GROUP = "small"
+TOKEN = "t0ken-" + "4" * 30
 
 
 @dataclass
@@ -57,6 +59,8 @@ class RayCluster:
     folder: Path
     ports: list[int] = field(default_factory=list)
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    login: dict[str, str] = field(default_factory=dict)  # headers of requests
+    left_out: tuple[str, ...] = BESIDE_JAX  # modules that no process of it can import
     files: dict[str, int] = field(default_factory=dict)
     place: Path = Path()  # where the node that was started last has its session
 
@@ -86,7 +90,7 @@ class RayCluster:
             *more,
         ]  # fmt: skip
         environment = {
-            **os.environ, **QUIET, **SOON, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity,
+            **QUIET, **SOON, **os.environ, "RAY_OVERRIDE_NODE_ID_FOR_TESTING": identity,
             # Ray imports jsonschema in each process: 2.1 s of CPU for it, 0.7 s without.
             "PYTHONPATH": os.pathsep.join(
                 filter(None, (str(WITHOUT), str(self.without), os.environ.get("PYTHONPATH")))
@@ -106,16 +110,21 @@ class RayCluster:
 
     def begin(self) -> None:
         """Start both nodes and wait for them."""
+        self.begin_alone()
+        second = f"--address={HEAD}:{self.ports[0]}"
+        self.up(SECOND, 2, second, f"--labels=ray.io/node-group={GROUP}")
+
+    def begin_alone(self) -> None:
+        """Start the head alone and wait for it."""
         self.ports = [free_port(), free_port()]
         self.without.mkdir()
-        leave_out(self.without, BESIDE_JAX)
+        leave_out(self.without, self.left_out)
         port, dashboard = self.ports
         self.up(
             HEAD, 1, "--head", f"--port={port}", "--dashboard-host=127.0.0.1",
             f"--dashboard-port={dashboard}", f"--temp-dir={self.folder}",
             f"--ray-client-server-port={free_port()}", "--no-monitor",
         )  # fmt: skip
-        self.up(SECOND, 2, f"--address={HEAD}:{port}", f"--labels=ray.io/node-group={GROUP}")
 
     def up(self, host: str, count: int, *more: str) -> None:
         """Start a node, again if it ends, until there are so many."""
@@ -139,7 +148,10 @@ class RayCluster:
     def rows(self, kind: str) -> list[dict[str, Any]]:
         """What the cluster says of its nodes or actors that are alive."""
         try:
-            answer = httpx.get(f"{self.address}/api/v0/{kind}", params={"limit": 1000}, timeout=60)
+            answer = httpx.get(
+                f"{self.address}/api/v0/{kind}",
+                params={"limit": 1000}, headers=self.login, timeout=60,
+            )  # fmt: skip
         except httpx.HTTPError:
             return []
         rows = answer.json()["data"]["result"]["result"] if answer.is_success else []
@@ -182,6 +194,26 @@ def wait_for(condition: Callable[[], Any], within_s: float = 300.0) -> None:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayCluster]:
+    """A cluster of one node that asks for the token in the user's home, as Ray does by itself."""
+    folder = Path(tempfile.mkdtemp(prefix="dt-", dir="/tmp"))
+    token = tmp_path / "user" / ".ray" / "auth_token"
+    token.parent.mkdir(parents=True)
+    token.write_text(TOKEN)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    started = RayCluster(folder, login={"Authorization": f"Bearer {TOKEN}"})
+    try:
+        monkeypatch.setenv("RAY_AUTH_MODE", "token")
+        started.begin_alone()
+        monkeypatch.delenv("RAY_AUTH_MODE")
+        yield started
+    finally:
+        for host in list(started.nodes):
+            started.kill(host)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

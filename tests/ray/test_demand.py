@@ -112,6 +112,12 @@ def test_logins_come_from_files_and_from_the_variables_of_ray(tmp_path: Path) ->
     assert found.headers == {"Authorization": "Bearer abc", "X-Own": "b", "X-Team": "a"}
     assert (found.cookies, found.verify) == ({"c": "1"}, True)
     assert "abc" not in repr(Dashboard("http://a", found))
+    del environ["RAY_AUTH_MODE"]
+    assert Headers.find("", environ).headers["Authorization"] == "Bearer abc"
+    assert "Authorization" not in Headers.find("", {**environ, "RAY_AUTH_MODE": "disabled"}).headers
+    assert Headers.find("", {"RAY_AUTH_TOKEN": "x"}).headers == {"Authorization": "Bearer x"}
+    own = {**environ, "RAY_JOB_HEADERS": '{"authorization": "Basic y"}'}
+    assert Headers.find("", own).headers == {"authorization": "Basic y"}
     file.write_text('{"token": 1}')
     with pytest.raises(OptionError, match="unknown 'token', expected headers, cookies, verify"):
         Headers.find(str(file), {})

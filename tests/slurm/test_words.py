@@ -165,6 +165,62 @@ def test_the_script(tmp_path: Path) -> None:
     assert plan.findings == ()  # type: ignore[attr-defined]
 
 
+CONTRADICTING = {
+    "--array=1-4": "a run is one job",
+    "-a 1-4": "a run is one job",
+    "--nodes=4": "--workers says",
+    "-N4": "--workers says",
+    "--node=4": "may be --nodefile or --nodelist",
+    "--nice=1 --ntasks-per-node=2": "-n says how many ranks",
+    "--tasks-per-node=2": "-n says how many ranks",
+    "--test-only": "--dry-run",
+    "--wrap=ls": "the cell is what runs",
+    "--job-name=x": "--name",
+    "-o x": "the run's log",
+    "--chdir=/": "notebook's folder",
+    "--requeue": "--retries",
+    "--signal=B:USR1@9": "--signal-before",
+    "--wait": "--wait",
+    "--cpus-per-task=9": "the job has --cpus-per-task=1: --cpus",
+    "--time=9": "the job has --time=01:00:00: --timeout",
+    "--partition=short": "the job has --partition=main: --partition",
+    "--nice=1\ntouch PLANTED": "one line",
+    "--nice=1\rtouch": "one line",
+    "touch": "no option",
+    "--comment=two words": "no option",
+    "--nicest=1": "no option --nicest",
+    "hetjob": "no option",
+    "": "expected an option",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), CONTRADICTING.items(), ids=CONTRADICTING)
+def test_an_option_of_sbatch_that_contradicts_the_job(text: str, why: str) -> None:
+    with pytest.raises(OptionError, match=r"^invalid --sbatch ") as refused:
+        planned("--workers 2 --timeout 1h -n 1", partition="main", sbatch=(text,))
+    assert why in str(refused.value)
+
+
+def test_options_of_sbatch_are_written_for_it() -> None:
+    texts = ("--comment='two # words' --nice", "-w node[1-2]", "--nodes=2", "--export=A=$(x)")
+    lines = str(planned("--workers 2", sbatch=texts)).splitlines()
+    for line in (
+        '#SBATCH --comment="two # words"', "#SBATCH --nice", "#SBATCH --nodelist=node[1-2]",
+        "#SBATCH --export=A=$(x)",
+    ):  # fmt: skip
+        assert line in lines
+    assert lines.count("#SBATCH --nodes=2") == 1
+    url = "http://localhost:6820"
+    with pytest.raises(OptionError, match="one line"):
+        planned("--workers 1", url=url, sbatch=("--comment=x\ntouch PLANTED",))
+
+
+@pytest.mark.parametrize("folder", ["/jobs/a:b", "/jobs/a\\b", "/jobs/a\nb"])
+def test_a_folder_of_jobs_that_cannot_be(folder: str) -> None:
+    with pytest.raises(OptionError, match="invalid folder of jobs"):
+        planned("--workers 1", jobs_folder=folder)
+
+
 BEYOND = [
     ("--workers 2", {"partition": "mian"}, "slurm.partition", "main", "--partition main"),
     ("--workers 5", {}, "slurm.nodes", "5 nodes are more", "--workers 4"),

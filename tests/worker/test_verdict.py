@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import select
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from distrain_nb.worker.machine import waits
 from distrain_nb.worker.machine.waits import ChildLook, Look
 from distrain_nb.worker.supervisor.verdict import SeenRank, doing, judge
+from tests.conftest import eventually
 
 LINE = ["Cell In[7]", 31, "<module>", 10, True, True]
 OTHER_LINE = ["Cell In[7]", 12, "<module>", 4, True, True]
@@ -54,6 +61,9 @@ STUCK = {
     ),
     "waits for an answer on a socket": rank(2, OTHER_LINE, call="recv", target="socket:[7]"),
     "waits for /data/shard.tar": rank(2, OTHER_LINE, call="read", target="/data/shard.tar"),
+    "waits for a lock on the file /data/.lock": rank(
+        2, OTHER_LINE, call="flock", target="/data/.lock"
+    ),
     "waits for step() of xla": rank(
         2, ["/venv/site-packages/xla/a.py", 1, "step", 3, False, True], OTHER_LINE
     ),
@@ -61,6 +71,33 @@ STUCK = {
     "sleeps again and again in a loop": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
     "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R"),
 }  # fmt: skip
+
+
+LOCKS = {
+    "flock": "fcntl.flock(file, fcntl.LOCK_EX)",
+    "lockf": "fcntl.lockf(file, fcntl.LOCK_EX)",
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_a_lock_on_a_file_is_seen(lock: str, tmp_path: Path) -> None:
+    """By the system call in which a process waits for one that another has."""
+    code = f"import fcntl, sys, time; file = open(sys.argv[1], 'w'); {lock}; print(flush=True)"
+    command = [sys.executable, "-c", f"{code}; time.sleep(600)", str(tmp_path / "lock")]
+    with contextlib.ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE)) for _ in "12"
+        ]
+        for process in processes:
+            stack.callback(process.kill)
+        readable, _, _ = select.select([process.stdout for process in processes], [], [], 60)
+        (waiting,) = (process.pid for process in processes if process.stdout not in readable)
+        assert eventually(lambda: waits_of(waiting) == ("flock", str(tmp_path / "lock")))
+
+
+def waits_of(pid: int) -> tuple[str, str]:
+    seen = waits.look([pid], {})[pid]
+    return seen.call, seen.target
 
 
 @pytest.mark.parametrize("words", STUCK)

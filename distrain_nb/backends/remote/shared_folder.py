@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, loose_files
-from distrain_nb.backends.remote.options import RemoteOptions, variables_of
+from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
 from distrain_nb.types import JsonObject
@@ -68,12 +68,14 @@ class SharedSpec(Spec):
     ) -> Self:
         """Return the spec of a job with that many ranks a replica, in its own folder below
         `folder`; a relative path starts at the job's working folder. `named` are fields that a
-        backend has added. Raises OptionError for `--env` that can't be."""
-        name = "-".join(filter(None, (job.name, job.nonce)))
+        backend has added. The run's name here is also its folder's, and that of the service's
+        job: it has only lower case letters, digits and dashes. Raises OptionError for `--env`
+        that can't be."""
+        name = run_name(job) if job.name else job.nonce
         values: dict[str, object] = {
             **named,
             "run": name,
-            "folder": str(job.folder / Path(folder).expanduser() / name),
+            "folder": f"{_plain_folder(job.folder / Path(folder).expanduser())}/{name}",
             "environment": environment(job, ranks_per_replica),
             "variables": variables(job.options.env),
             "hidden": tuple(variables(job.options.env)),
@@ -81,6 +83,18 @@ class SharedSpec(Spec):
             "retried": retry_causes(job.layout),
         }
         return cls(**values)  # type: ignore[arg-type]
+
+
+def _plain_folder(folder: Path) -> Path:
+    """Return the folder of jobs. Raises OptionError for one that can't stand in PYTHONPATH, which
+    has colons between paths, or in an option of sbatch, where a backslash changes what others
+    mean."""
+    if not str(folder).isprintable() or set(str(folder)) & set(":\\"):
+        raise OptionError(
+            f"invalid folder of jobs {shown(str(folder))}: expected a path without colons, "
+            "backslashes and control characters"
+        )
+    return folder
 
 
 def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, str]:

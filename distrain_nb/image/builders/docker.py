@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from distrain_nb.cluster.packages import builds
-from distrain_nb.errors import ImageError
+from distrain_nb.errors import ImageError, shown
 from distrain_nb.image.base import read_base, requirement_name, without_local_version
 from distrain_nb.image.image import (
     ENTRYPOINT,
@@ -44,6 +44,7 @@ REDUCTION_SERVER = (
 )
 _IMPORTS, _ASKED = "imports.txt", "requirements.txt"
 _PIP = "python3 -m pip"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Packages that the program imports are installed where the base has none of these names, in any
 # version; what was asked for by name is installed as asked.
 _INSTALL_IMPORTS = (
@@ -53,7 +54,12 @@ _INSTALL_IMPORTS = (
 
 
 def dockerfile(program: ProgramFiles, recipe: Recipe) -> str:
-    """Return the Dockerfile for a program: what changes least often comes first."""
+    """Return the Dockerfile for a program: what changes least often comes first. Raises ImageError
+    for a value that would be several lines of it."""
+    values = (recipe.base, recipe.platform, *recipe.environment.items(), *recipe.labels.items())
+    for value in values:
+        if any(map(_CONTROL.search, (value,) if isinstance(value, str) else value)):
+            raise ImageError(f"invalid {shown(value)} for a Dockerfile: expected one line")
     lines = [f"FROM --platform={recipe.platform} {recipe.base}"]
     lines += [f"RUN {command}" for command in recipe.run]
     if program.requirements:

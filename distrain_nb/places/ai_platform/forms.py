@@ -22,7 +22,7 @@ from distrain_nb.layout.formats.pieces import (
 from distrain_nb.layout.formats.reading import flags, lost_settings
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.places.vertex.forms.gcloud import lines, with_file
+from distrain_nb.places.vertex.forms.gcloud import lines, shell_word, with_file
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json
@@ -135,12 +135,12 @@ def training_command(layout: Layout) -> str:
     head = [
         *(() if _has_images(layout) else _PACKAGE),
         f"--job-dir {pieces.JOB_DIR}",
-        f"--region {layout.region or pieces.ITS_REGION}",
+        f"--region {shell_word(layout.region or pieces.ITS_REGION)}",
     ]
     start = f"{COMMAND} {pieces.ITS_NAME}"
     if _needs_config(layout):
         return with_file(start, [*head, f"--config {_FILE}"], training_input(layout), " " * 8)
-    tier = f"--scale-tier {(layout.tier or 'custom').lower().replace('_', '-')}"
+    tier = f"--scale-tier {shell_word((layout.tier or 'custom').lower().replace('_', '-'))}"
     return lines(start, [*head, tier, *_role_flags(layout)], " " * 8)
 
 
@@ -173,12 +173,14 @@ def _role_flags(layout: Layout) -> Iterator[str]:
         if role is not Role.PRIMARY:
             yield f"--{flag}-count {pool.replicas}"
         if pool.machine:
-            yield f"--{flag}-machine-type {pool.machine}"
+            yield f"--{flag}-machine-type {shell_word(pool.machine)}"
         if pool.accelerator:
             kind = pool.accelerator.lower().replace("_", "-")
-            yield f"--{flag}-accelerator count={pool.accelerator_count},type={kind}"
-        if pool.image or layout.image:
-            yield f"--{flag}-image-uri {pool.image or layout.image}"
+            accelerator = shell_word(f"count={pool.accelerator_count},type={kind}")
+            yield f"--{flag}-accelerator {accelerator}"
+        image = pool.image or layout.image
+        if image:
+            yield f"--{flag}-image-uri {shell_word(image)}"
 
 
 def from_training(words: Sequence[str], config: object) -> Imported:

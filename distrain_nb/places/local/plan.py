@@ -97,11 +97,11 @@ def plan(job: LocalJob) -> LocalPlan:
         split = ()
     _refuse_too_many(job, per_replica)
     findings = [
-        *_findings(job, launcher, per_replica, gpus),
+        *_findings(job, launcher, gpus),
         *_about_packages(job),
         *_about_data(job),
         *_about_gpus(job, gpus),
-        *process_findings(job.program, job.layout, per_replica, gpus),
+        *process_findings(job.program, job.layout, launcher, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
@@ -258,7 +258,7 @@ def _wants_gpus_of_its_own(job: LocalJob) -> bool:
     return by_number or starts or not _CHOOSE_NCCL.isdisjoint(job.program.imports)
 
 
-def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iterator[Finding]:
+def _findings(job: LocalJob, launcher: str, gpus: int) -> Iterator[Finding]:
     if launcher == "mpi" and not job.machine.get("mpirun"):
         yield _error(
             "launcher.no-mpirun",
@@ -267,12 +267,6 @@ def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iter
         )
     if launcher == "mpi" and job.layout.size != _training(job):
         yield _error("launcher.mpi-roles", "launcher", "launcher mpi has no servers or evaluators")
-    if launcher == "tensorflow" and per_replica > 1:
-        message = (
-            f"launcher tensorflow starts one process a replica, not {per_replica}; for more "
-            f"workers write --workers {per_replica - 1}"
-        )
-        yield _error("launcher.one-rank", "ranks_per_replica", message)
     if launcher == "parameter-server":
         message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
         yield _error("launcher.not-local", "launcher", message)

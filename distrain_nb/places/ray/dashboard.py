@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
 import httpx
 
@@ -41,6 +42,10 @@ ASK_S, BRIEF_S = 60.0, 3.0
 _NOT_THERE = ("A file is not found", "does not exist", "not found")
 _CREDENTIALS = ("headers", "cookies", "verify")
 _LONGEST = 2000
+LOGIN = (
+    "a token is sent from RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token, unless "
+    "RAY_AUTH_MODE is set to something other than token; --credentials FILE has other logins"
+)
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,10 @@ class Headers:
     @classmethod
     def find(cls, file: str, environ: Mapping[str, str]) -> Headers:
         """Read that file, Ray's own variables RAY_JOB_HEADERS and RAY_AUTH_TOKEN, and Ray's file of
-        a token. Raises OptionError."""
-        headers: dict[str, str] = {}
-        if environ.get("RAY_AUTH_MODE") == "token":
-            token = environ.get("RAY_AUTH_TOKEN") or _token(environ)
-            headers |= {"Authorization": f"Bearer {token}"} if token else {}
+        a token. As Ray from 2.60 on, send a token that is there unless RAY_AUTH_MODE says
+        otherwise. Raises OptionError."""
         login = environ.get("RAY_JOB_HEADERS", "")
-        headers |= cast("dict[str, str]", _object(login, "RAY_JOB_HEADERS") if login else {})
+        headers = cast("dict[str, str]", _object(login, "RAY_JOB_HEADERS") if login else {})
         fields: Mapping[str, Json] = {}
         if file:
             try:
@@ -72,12 +74,19 @@ class Headers:
             if unknown:
                 names = ", ".join(_CREDENTIALS)
                 raise OptionError(f"--credentials {file}: unknown {unknown[0]!r}, expected {names}")
-        headers |= cast("dict[str, str]", fields.get("headers", {}))
+        headers = {**headers, **cast("dict[str, str]", fields.get("headers", {}))}
+        if all(name.lower() != "authorization" for name in headers):
+            token = _token(environ)
+            headers |= {"Authorization": f"Bearer {token}"} if token else {}
         cookies = cast("dict[str, str]", fields.get("cookies", {}))
         return cls(headers, cookies, cast("bool | str", fields.get("verify", True)))
 
 
 def _token(environ: Mapping[str, str]) -> str:
+    if environ.get("RAY_AUTH_MODE", "token").lower() != "token":
+        return ""
+    if environ.get("RAY_AUTH_TOKEN"):
+        return environ["RAY_AUTH_TOKEN"]
     path = Path(environ.get("RAY_AUTH_TOKEN_PATH") or "~/.ray/auth_token").expanduser()
     return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
@@ -164,11 +173,11 @@ class Dashboard:
 
     def job(self, name: str) -> JsonObject:
         """Return what the cluster says of a job. Raises Gone."""
-        return cast("JsonObject", self._ask("GET", f"/api/jobs/{name}").json())
+        return cast("JsonObject", self._ask("GET", f"/api/jobs/{quote(name, safe='')}").json())
 
     def stop(self, name: str) -> None:
         """Ask for a job's end."""
-        self._ask("POST", f"/api/jobs/{name}/stop")
+        self._ask("POST", f"/api/jobs/{quote(name, safe='')}/stop")
 
     def file(self, node: str, name: str) -> bytes | None:
         """Return a file beside a node's log files; None if it isn't there."""
@@ -208,7 +217,9 @@ class Dashboard:
             return answer
         text = answer.text.strip()
         if answer.status_code in (401, 403):
-            raise Denied(f"{self.address} refuses the login ({answer.status_code}): {_last(text)}")
+            raise Denied(
+                f"{self.address} refuses the login ({answer.status_code}): {_last(text)}\n{LOGIN}"
+            )
         if answer.status_code == httpx.codes.NOT_FOUND or any(t in text for t in _NOT_THERE):
             raise Gone(_last(text))
         if answer.status_code in (502, 503, 504) or "try again" in text:
@@ -285,7 +296,8 @@ def about(address: str, environ: Mapping[str, str]) -> Iterator[Check]:
         nodes_there = dashboard.nodes()
     except DistrainError as error:
         remedy = "set address to the dashboard's URL; `ray start --head` prints it"
-        yield Check("cluster", Health.MISSING, str(error), remedy)
+        remedy = LOGIN if isinstance(error, Denied) else remedy
+        yield Check("cluster", Health.MISSING, str(error).partition(f"\n{LOGIN}")[0], remedy)
         return
     sums = {name: sum(node.total.get(name, 0) for node in nodes_there) for name in ("CPU", "GPU")}
     has = f"{len(nodes_there)} nodes, {sums['CPU']:g} CPUs, {sums['GPU']:g} GPUs"

@@ -26,8 +26,6 @@ from distrain_nb.places.ray import demand, replica
 ray.cloudpickle.register_pickle_by_value(replica)  # nodes needn't have it where we do
 
 LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.1, 0.5
-ENDS_WITHIN_S = 30.0  # ranks that are told to end
-STOPS_WITHIN_S = 2.5  # `ray job stop` kills the driver after three seconds
 EXPLAIN_EVERY_S = 2.0
 TRAIN = ("primary", "workers")
 
@@ -97,18 +95,19 @@ class Driver:
         self._start()
         begun = time.monotonic()  # a limit counts from the ranks' start, as elsewhere
         limit, before = self._request["timeout"], self._request.get("signal_before", 0)
+        within = self._request["stop"]
         while not self._look():
             if self.stopped:
-                self._end(STOPS_WITHIN_S)
+                self._end(within)
                 return 143
             if limit and before and time.monotonic() > begun + limit - before:
                 before = 0
                 for number in filter(self._is_up, range(len(self._actors))):
                     self._actors[number].notify.remote()
             if limit and time.monotonic() > begun + limit:
-                self._end(ENDS_WITHIN_S)
+                self._end(within)
                 raise Failed(f"the job has not ended within its --timeout of {limit:g} s")
-        self._end(ENDS_WITHIN_S)
+        self._end(within)
         self._say_lost()
         return int(any(self._codes.get(number) for number in self._training()))
 

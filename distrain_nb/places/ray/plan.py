@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +27,7 @@ from distrain_nb.places.ray.options import RayJob, amount, resources, size
 from distrain_nb.repairs import with_option
 from distrain_nb.types import Json
 from distrain_nb.worker.replica import shared
+from distrain_nb.worker.supervisor.grace import SAVES_WITHIN_S
 
 VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 CLUSTER, TROUBLE = "cluster", "trouble"  # names in `Job.machine`
@@ -36,6 +38,7 @@ _TYPES = {
     "TPU_V2": "TPU-V2", "TPU_V3": "TPU-V3", "TPU_V5E": "TPU-V5LITEPOD", "TPU_V6E": "TPU-V6E",
     "TPU7X": "TPU-V7X",
 }  # fmt: skip
+ENDING_S = 10.0
 _SLICE = 0.001  # Ray's own share of an accelerator's type
 _TRAINING = (Role.PRIMARY.value, Role.WORKERS.value)
 
@@ -50,6 +53,15 @@ class RaySpec(SharedSpec):
     driver: dict[str, Json]
     packages: tuple[str, ...]
     python: str
+
+    @property
+    def runtime_env(self) -> dict[str, Json]:
+        """What the job's processes have, and how long Ray leaves the driver to end its ranks:
+        by itself 3 seconds, in which no checkpoint is saved. Ray's supervisor of the job reads
+        that variable."""
+        wait = math.ceil(float(str(self.driver["stop"])) + ENDING_S)
+        packages: dict[str, Json] = {"pip": list(self.packages)} if self.packages else {}
+        return {"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": str(wait)}, **packages}
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,7 @@ class RayPlan:
             "timeout": layout.timeout or 0,
             "signal_before": layout.signal_before or 0,
             "max_wait": layout.max_wait or 0,
+            "stop": stop_seconds(layout),
         }
 
     def _packages(self) -> Iterator[str]:
@@ -97,18 +110,23 @@ class RayPlan:
     def __str__(self) -> str:
         spec = self.spec()
         lines = [f"# {note}\n" for note in setting_notes({"address": self.address})]
-        runtime = {"pip": list(spec.packages)} if spec.packages else {}
         bundles = [{**b.needs, **({"group": b.group} if b.group else {})} for b in self.bundles]
-        request = {
+        request: dict[str, object] = {
             "address": self.address.value,
             "submission_id": spec.run,
             "placement_group": {"bundles": bundles, "strategy": self.job.options.placement},
-            "runtime_env": {"working_dir": "the program and the worker", **runtime},
+            "runtime_env": {"working_dir": "the program and the worker", **spec.runtime_env},
             "environment": spec.environment,
             "env": sorted(spec.variables),
             "folder": spec.folder or "none: logs and results come by way of the dashboard",
         }
         return "".join(lines) + data_yaml(request)
+
+
+def stop_seconds(layout: Layout) -> float:
+    """Return how long the driver waits for ranks that are told to end: as long as they may take to
+    save, and to bring their last words."""
+    return max(SAVES_WITHIN_S, layout.signal_before or 0) + ENDING_S
 
 
 def plan(job: RayJob) -> RayPlan:
@@ -126,7 +144,7 @@ def plan(job: RayJob) -> RayPlan:
         *_about_cluster(job, bundles),
         *(_about_mpi(job) if launcher == "mpi" else ()),
         *_about_retries(job),
-        *process_findings(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, launcher, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -65,13 +66,16 @@ class RayService(SharedFolderService[RaySpec]):
         for name in TRAVEL:
             shutil.copy(Path(__file__).with_name(name), target / name)
         self._tell_driver()
-        where = self.spec.folder or "$PWD"
-        command = f'PYTHONPATH="{where}/{shared.CODE}/worker:$PYTHONPATH" exec {self.spec.python}'
-        packages = {"pip": list(self.spec.packages)} if self.spec.packages else {}
+        # The head's shell runs this line: nothing of the user's stands in it unquoted.
+        where = shlex.quote(self.spec.folder) if self.spec.folder else '"$PWD"'
+        python = shlex.quote(self.spec.python)
+        if self.spec.python.startswith("~/"):
+            python = f"~/{shlex.quote(self.spec.python[2:])}"
+        code = f'{where}/{shared.CODE}/worker:"$PYTHONPATH"'
         return {
-            "entrypoint": f'{command} -m {package}.driver "{where}"',
+            "entrypoint": f"PYTHONPATH={code} exec {python} -m {package}.driver {where}",
             "submission_id": self._id,
-            "runtime_env": packages,
+            "runtime_env": self.spec.runtime_env,
             "metadata": {"distrain-nb": __version__},
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -126,11 +127,12 @@ class SageMakerPlan:
         """Return a command for a shell that sends a request with this job's image; what it makes
         has that name, and the time behind it."""
         body = json.dumps(fill_placeholders(request, {IMAGE: self.target()}), indent=2)
+        region = shlex.quote(self.settings.region or REGION)
         lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
         lines += [
-            f"aws sagemaker {operation} --region {self.settings.region or REGION} \\",
+            f"aws sagemaker {operation} --region {region} \\",
             '--cli-input-json "$(cat <<END',
             _in_shell(body),
             "END",
@@ -182,7 +184,11 @@ def _about_processes(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     """Yield what is wrong with the ranks of the first of the variants that has something wrong."""
     numbered = zip(job.layout.variants(), start.ranks_of, strict=True)
     findings = (
-        tuple(process_findings(job.program, variant, ranks, hardware_of(variant).processes))
+        tuple(
+            process_findings(
+                job.program, variant, start.launcher, ranks, hardware_of(variant).processes
+            )
+        )
         for variant, (_, ranks) in numbered
     )
     yield from next(filter(None, findings), ())

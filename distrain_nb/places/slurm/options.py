@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
-from distrain_nb.places.slurm import sinfo
+from distrain_nb.places.slurm import sbatch, sinfo
 from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
@@ -35,17 +35,33 @@ class SlurmOptions(RemoteOptions):
     partition: str = option(
         "NAME", "partition whose nodes to use", "",
         setting="slurm_partition", label="Partition", choices=sinfo.partition_choices,
+        request=("--partition",),
     )  # fmt: skip
     constraint: str = option(
         "FEATURES", "features that every node must have", "",
-        label="Constraint", choices=sinfo.features,
+        label="Constraint", choices=sinfo.features, request=("--constraint",),
     )  # fmt: skip
-    cpus: str = option("N", "CPUs of each node (default: one a rank)", "", label="CPUs")
-    memory: str = option("SIZE", "memory of each node, such as 64G", "", label="Memory")
-    exclusive: bool = option("", "share no node with other jobs", False)
-    account: str = option("NAME", "account to charge", "", setting="slurm_account", label="Account")
-    qos: str = option("NAME", "quality of service", "", setting="slurm_qos", label="QOS")
-    reservation: str = option("NAME", "reservation to use", "")
+    cpus: str = option(
+        "N", "CPUs of each node (default: one a rank)", "", label="CPUs",
+        request=("--cpus-per-task", "--cpus-per-gpu"),
+    )  # fmt: skip
+    memory: str = option(
+        "SIZE", "memory of each node, such as 64G", "", label="Memory",
+        request=("--mem", "--mem-per-gpu", "--mem-per-cpu"),
+    )  # fmt: skip
+    exclusive: bool = option(
+        "", "share no node with other jobs", False, label="Exclusive", request=("--exclusive",)
+    )
+    account: str = option(
+        "NAME", "account to charge", "", setting="slurm_account", label="Account",
+        request=("--account",),
+    )  # fmt: skip
+    qos: str = option(
+        "NAME", "quality of service", "", setting="slurm_qos", label="QOS", request=("--qos",)
+    )
+    reservation: str = option(
+        "NAME", "reservation to use", "", label="Reservation", request=("--reservation",)
+    )
     sbatch: tuple[str, ...] = option("OPTION", "option for sbatch, such as --sbatch=--nice=10", ())
     jobs_folder: str = option(
         "FOLDER", "folder that all nodes share, for code and logs (default: ~/.distrain/slurm)", "",
@@ -84,6 +100,67 @@ def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
             yield name, value
     if options.exclusive:
         yield "exclusive", ""
+
+
+# What a run decides by itself, and which option of the cell decides it.
+_OF_THE_RUN = {
+    "array": "a run is one job: --tune makes many",
+    "ntasks": "--workers says how many nodes, -n how many ranks each has",
+    "ntasks-per-core": "-n says how many ranks a node has",
+    "ntasks-per-gpu": "-n says how many ranks a node has",
+    "ntasks-per-node": "-n says how many ranks a node has",
+    "ntasks-per-socket": "-n says how many ranks a node has",
+    "nodes": "--workers says how many nodes",
+    "job-name": "--name gives the name",
+    "output": "the run's log has what the job prints",
+    "error": "the run's log has what the job prints",
+    "chdir": "the job works in the notebook's folder",
+    "wrap": "the cell is what runs",
+    "test-only": "--dry-run submits nothing",
+    "help": "--dry-run shows the script",
+    "usage": "--dry-run shows the script",
+    "version": "`%distrain doctor` shows it",
+    "wait": "--wait has the cell wait",
+    "requeue": "--retries submits a job again",
+    "signal": "--signal-before N has ranks save ahead of the time limit",
+    "clusters": "the notebook's variable SLURM_CLUSTERS says which cluster",
+    "export-file": "--env sets variables",
+}
+_OWN_NAMES = {
+    "cpus-per-task": "--cpus",
+    "mem": "--memory",
+    "time": "--timeout",
+    "gres": "--workers",
+}
+
+
+def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of `--sbatch` by name, each text read as a line of a script. Raises
+    OptionError for what isn't an option of sbatch, and for one that contradicts `ours`."""
+    options: dict[str, str] = {}
+    for text in texts:
+        if not text.isprintable():
+            raise _not_sbatch(text, "expected one line without control characters")
+        try:
+            pairs = list(sbatch.in_words([*sbatch.words_of(text)]))
+        except OptionError as error:
+            raise _not_sbatch(text, str(error)) from None
+        if not pairs:
+            raise _not_sbatch(text, "expected an option of sbatch, such as --nice=10")
+        for name, value in pairs:
+            if ours.get(name) == value or (name == "no-requeue"):
+                continue
+            if name in _OF_THE_RUN:
+                raise _not_sbatch(text, _OF_THE_RUN[name])
+            if name in ours:
+                option = _OWN_NAMES.get(name, f"--{name}")
+                raise _not_sbatch(text, f"the job has {sbatch.written(name, ours[name])}: {option}")
+            options[name] = value
+    return options
+
+
+def _not_sbatch(text: str, why: str) -> OptionError:
+    return OptionError(f"invalid --sbatch {shown(text)}: {why}")
 
 
 def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:

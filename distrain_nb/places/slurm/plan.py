@@ -13,10 +13,9 @@ from distrain_nb.cluster import choose, process_findings, ranks_per_replica
 from distrain_nb.cluster.launchers import PER_GPU
 from distrain_nb.config import path_named
 from distrain_nb.findings import Finding
-from distrain_nb.places.slurm import forms as sbatch
-from distrain_nb.places.slurm import rest_bodies, validation
+from distrain_nb.places.slurm import forms, rest_bodies, sbatch, validation
 from distrain_nb.places.slurm.controller import read_url
-from distrain_nb.places.slurm.options import container_command
+from distrain_nb.places.slurm.options import container_command, more_sbatch_options
 
 if TYPE_CHECKING:
     from distrain_nb.places.slurm.options import SlurmJob
@@ -57,9 +56,11 @@ class SlurmPlan:
         options = {
             "job-name": spec.run if job.name else f"distrain-{job.nonce}",
             **self.options,
-            "output": f"{spec.folder}/{JOB_OUTPUT}",
+            # sbatch puts facts of the job in the place of `%j` and the like.
+            "output": f"{spec.folder}/{JOB_OUTPUT}".replace("%", "%%"),
         }
-        more, url = job.options.sbatch, job.options.url
+        texts, url = job.options.sbatch, job.options.url
+        more = rest_bodies.more_options(texts) if url else more_sbatch_options(texts, options)
         start = self._start(spec.folder)
         token = job.options.token_file
         return SlurmSpec(
@@ -70,8 +71,8 @@ class SlurmPlan:
             hidden=spec.hidden,
             retries=spec.retries,
             retried=spec.retried,
-            options={**options, **rest_bodies.more_options(more)} if url else options,
-            script=script(spec.folder, options, more, start, [FIND_SRUN] if url else []),
+            options={**options, **more} if url else options,
+            script=script(spec.folder, {**options, **more}, start, [FIND_SRUN] if url else []),
             url=read_url(url),
             token_file=str(job.folder / path_named(token)) if url and token else "",
         )
@@ -106,14 +107,14 @@ def counted(number: int, noun: str) -> str:
 
 def plan(job: SlurmJob) -> SlurmPlan:
     """Plan a job; the same job always has the same plan. Raises OptionError."""
-    gpus = sbatch.gpus(sbatch.options(job.layout).get("gres", ""))
+    gpus = forms.gpus(forms.options(job.layout).get("gres", ""))
     launcher = job.layout.launcher
     launcher = choose(job.program)[0] if launcher == "auto" else launcher
     ranks = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     options = validation.sbatch_options(job, ranks)
     findings = (
         *validation.findings(job, options),
-        *process_findings(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, launcher, ranks, gpus),
     )
     draft = SlurmPlan(job, ranks, gpus, options, findings)
     spec = draft.spec()  # raises for options of the script that can't be
@@ -125,7 +126,6 @@ def plan(job: SlurmJob) -> SlurmPlan:
 def script(
     folder: str,
     options: Mapping[str, str],
-    more: tuple[str, ...],
     python: Sequence[str],
     before: Sequence[str] = (),
 ) -> str:
@@ -139,7 +139,6 @@ def script(
         [
             "#!/bin/bash",
             *sbatch.heads({**options, "no-requeue": ""}),
-            *(f"#SBATCH {option}" for option in more),
             f"echo $SLURM_JOB_ID > {shlex.quote(f'{folder}/{JOB}')}",
             *before,
             "trap : TERM",

@@ -135,6 +135,20 @@ def reason_text(reason: str) -> str:
     return words
 
 
+_NOT_STARTED = re.compile(r"execve\(\): (.+): (.+)")
+_OPTIONS = {"apptainer": "--container", "singularity": "--container"}
+
+
+def start_failure(output: str) -> str:
+    """Return in a line why `srun` has started no replica, by what it printed."""
+    match = _NOT_STARTED.search(output)
+    if match:
+        option = _OPTIONS.get(match[1].rpartition("/")[2], "--python")
+        return f"the nodes can't start {match[1]} ({option}): {match[2]}"
+    lines = [line for line in output.splitlines() if not line.startswith("srun: ")]
+    return f"no replica came up: {(lines or output.splitlines())[-1].strip()}"
+
+
 CANCEL = "cancel"
 # What the replicas leave may be seen here later than the job's end.
 LEFT_WITHIN_S = 15.0
@@ -224,6 +238,12 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         """Return the state by what lies in the folder, while nobody answers."""
         return State.RUNNING if (self.folder / JOB).exists() else State.QUEUED
 
+    @property
+    def _shell_failed(self) -> bool:
+        with suppress(FileNotFoundError):
+            return (self.folder / ENDED).read_text().strip() not in ("", "0")
+        return False
+
     def _own_number(self) -> str:
         """Return the number that the job itself has written down."""
         with suppress(FileNotFoundError):
@@ -256,9 +276,13 @@ class SlurmService(SharedFolderService[SlurmSpec]):
             return Observed(State.FAILED, error=error, cause=retry_cause(state))
         if outcome:
             return outcome
+        output = self._output_tail()[-_LAST_WORDS:].strip()
+        if output and self._shell_failed and not self._folders():
+            # The shell that waited for `srun` has ended, and no replica has come as far as to make
+            # its folder: none will.
+            return Observed(State.FAILED, error=f"{start_failure(output)}\n{output}")
         if time.time() < self._times.setdefault(ENDED, time.time()) + LEFT_WITHIN_S:
             return Observed(State.RUNNING, "ending")
-        output = self._output_tail()[-_LAST_WORDS:].strip()
         as_said = f"the job has ended, Slurm says {state}" if state else "the job has ended"
         unsaid = f"{as_said}, but not all replicas have said how"
         return Observed(State.FAILED, error=f"{unsaid}\n{output}" if output else unsaid)

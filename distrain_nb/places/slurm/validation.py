@@ -14,8 +14,7 @@ from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout
 from distrain_nb.layout.options import duration, quoted
-from distrain_nb.places.slurm import forms as sbatch
-from distrain_nb.places.slurm import sinfo
+from distrain_nb.places.slurm import forms, sinfo
 from distrain_nb.places.slurm.controller import is_unencrypted
 from distrain_nb.places.slurm.options import SlurmOptions, chosen_sbatch_options
 from distrain_nb.places.slurm.sinfo import Nodes, SlurmPartition
@@ -49,13 +48,13 @@ def about(
     options = read_options(SlurmOptions, texts, Config.load().of_backends)
     job = Job(NO_PROGRAM, layout, Path.cwd(), options)
     job = replace(job, machine=machine(job))
-    gpus = sbatch.gpus(sbatch.options(layout).get("gres", ""))
+    gpus = forms.gpus(forms.options(layout).get("gres", ""))
     yield from findings(job, sbatch_options(job, layout.ranks_per_replica or max(1, gpus)))
 
 
 def sbatch_options(job: SlurmJob, ranks: int) -> dict[str, str]:
     """Return the options of sbatch for a job with that many ranks on a node."""
-    options = sbatch.options(job.layout)
+    options = forms.options(job.layout)
     if job.options.cpus or not job.options.exclusive:  # a node of one's own has all of its CPUs
         options["cpus-per-task"] = job.options.cpus or str(ranks)
     if job.layout.signal_before:
@@ -147,7 +146,7 @@ def _lacking(
         where = "cpus" if job.options.cpus else "ranks_per_replica"
         fix = _fix("--cpus", str(most)) if job.options.cpus else _fix("-n", str(most))
         yield "cpus", where, f"no node has {cpus} CPUs; the most is {most}", [fix]
-    memory, held = sbatch.megabytes(job.options.memory), max((n.memory for n in nodes), default=0)
+    memory, held = forms.megabytes(job.options.memory), max((n.memory for n in nodes), default=0)
     if memory and held and memory > held:
         message = f"no node has {job.options.memory} of memory; the most is {held}M"
         yield "memory", "memory", message, [_fix("--memory", f"{held}M")]
@@ -165,7 +164,7 @@ def _fitting(
 ) -> Iterator[Nodes]:
     """Yield the nodes that have all that is asked for."""
     gres, cpus = options.get("gres", ""), options.get("cpus-per-task", "1")
-    memory, feature = sbatch.megabytes(job.options.memory), job.options.constraint
+    memory, feature = forms.megabytes(job.options.memory), job.options.constraint
     for nodes in partition.nodes:
         if (
             (not gres or nodes.has(gres))

@@ -118,8 +118,8 @@ class VertexPlan:
         options."""
         head = [
             f"gcloud ai {kind} create --config=FILE",
-            f"--project={self.settings.project or 'PROJECT'}",
-            f"--region={self.settings.region or 'LOCATION'}",
+            f"--project={shlex.quote(self.settings.project or 'PROJECT')}",
+            f"--region={shlex.quote(self.settings.region or 'LOCATION')}",
             f"--display-name={shlex.quote(request.display_name(self.job))}",
             *more,
             f"--labels={','.join(f'{n}={v}' for n, v in request.labels(self.job).items())}",
@@ -158,7 +158,8 @@ def plan(job: VertexJob) -> VertexPlan:
     equipment = equipment_of(job, settings.region)
     job, base = with_packages(job, equipment), equipment.image
     gpus = hardware_of(job.layout).processes
-    started = gpus if launcher_of(job) in PER_GPU else 1
+    launcher = launcher_of(job)
+    started = gpus if launcher in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     asked = request.custom_job(job, settings, ranks, base)
     problems = (
@@ -166,6 +167,6 @@ def plan(job: VertexJob) -> VertexPlan:
         *equipment.findings,
         *findings(job, settings, base),
         *limit_findings(asked),
-        *process_findings(job.program, job.layout, ranks, gpus),
+        *process_findings(job.program, job.layout, launcher, ranks, gpus),
     )
     return VertexPlan(job, settings, base, ranks, gpus, asked, problems, equipment.platform)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -205,8 +206,9 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
 def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
     """Return a container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
+    worker = shlex.quote(f"{code}/worker")
     ours = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
-    start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
+    start = f'PYTHONPATH={worker}:"$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
     return {
         "imageUri": image,
         "command": ["sh", "-c", start, "sh"],

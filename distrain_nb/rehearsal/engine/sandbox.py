@@ -129,6 +129,9 @@ def _enter(pid: str) -> Sequence[str]:
 
 
 _PROGRAM = "bwrap"
+# bubblewrap keeps the capabilities of root, also of the root of a user namespace: with them a job
+# reads and writes any file of this machine by its handle, and remounts its image to write to it.
+_POWERLESS = ("--cap-drop", "ALL")
 _FRESH = ("/tmp", "/var/tmp", "/run", "/root", "/home", "/gcs")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -142,8 +145,8 @@ class Sandboxes:
     @property
     def note(self) -> str:
         return (
-            "Replicas run under bubblewrap from their unpacked images; outside of their own "
-            "folders they can't write."
+            "Replicas run under bubblewrap from their unpacked images, without capabilities. They "
+            "write only to folders and buckets of their own, and share this machine's network."
         )
 
     def pull(self, image: str) -> None:
@@ -168,7 +171,8 @@ def find() -> Sandboxes | None:
     program = shutil.which(_PROGRAM)
     if program is None:
         return None
-    trial = [program, "--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "true"]
+    mounts = ("--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
+    trial = [program, *_POWERLESS, "--unshare-pid", *mounts, "true"]
     done = subprocess.run(trial, capture_output=True, check=False)
     return Sandboxes(program) if done.returncode == 0 else None
 
@@ -224,10 +228,14 @@ class Sandboxed:
 
     def _options(self, replica: ReplicaSpec, image: UnpackedImage) -> Iterator[str]:
         root = image.root
+        yield from _POWERLESS
         yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
         yield from ("--unshare-uts", "--hostname", replica.name)
         yield from ("--ro-bind", str(root), "/")
-        yield from ("--proc", image_path(root, "/proc"), "--dev", image_path(root, "/dev"))
+        proc = image_path(root, "/proc")
+        # Below it are settings of the whole machine, and the kernel lets root's own processes write
+        # to these without any capability: `kernel/core_pattern` names a program that it starts.
+        yield from ("--proc", proc, "--remount-ro", proc, "--dev", image_path(root, "/dev"))
         for folder in _FRESH:
             yield from ("--tmpfs", image_path(root, folder))
         fresh = list(_FRESH)

@@ -129,7 +129,7 @@ def _text(option: Option, path: str, value: object) -> str:
     """Return the text of a field for what is at a path of a request; empty if it is for another
     option, or for more than that."""
     for where in option.request:
-        if path == where or f".{camel(path)}".endswith(f".{where}"):
+        if path.partition("=")[0] == where or f".{camel(path)}".endswith(f".{where}"):
             return _written(value)
         place, _, key = where.rpartition(".")
         if place and f".{camel(path)}".endswith(f".{place}") and isinstance(value, dict):

@@ -17,10 +17,10 @@ _CALLS = {
         23: "select", 35: "sleep", 42: "connect", 43: "accept", 44: "send", 45: "recv",
         46: "send", 47: "recv", 61: "wait", 74: "fsync", 75: "fsync", 202: "futex",
         230: "sleep", 232: "epoll", 247: "wait", 257: "open", 270: "select", 271: "poll",
-        281: "epoll", 288: "accept", 73: "flock", 18: "write",
+        281: "epoll", 288: "accept", 72: "flock", 73: "flock", 18: "write",
     },
     "aarch64": {
-        22: "epoll", 32: "flock", 56: "open", 63: "read", 64: "write", 65: "read",
+        22: "epoll", 25: "flock", 32: "flock", 56: "open", 63: "read", 64: "write", 65: "read",
         66: "write", 67: "read", 68: "write", 72: "select", 73: "poll", 82: "fsync",
         83: "fsync", 95: "wait", 98: "futex", 101: "sleep", 115: "sleep", 202: "accept",
         203: "connect", 206: "send", 207: "recv", 211: "send", 212: "recv", 242: "accept",

@@ -10,6 +10,10 @@ A rank that connects before rank 0's port is open is refused, and PyTorch tries 
 half a second or more. A third of the runs of two ranks on one machine, and nearly all of eight,
 began late. So a rank waits for the port first.
 
+Under torchrun its agent serves the store at `MASTER_ADDR:MASTER_PORT`, and every rank is a client:
+libraries such as torchft open one themselves. Here rank 0 serves it when it first opens a client.
+The server may have several owners in its process: a process group of rank 0 takes the same one.
+
 How `jax.distributed.initialize()` without arguments finds the world of its rank.
 
 JAX reads no variables for that but the coordinator's address. For the rest it asks the first of its
@@ -24,7 +28,7 @@ import functools
 import os
 import sys
 import time
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 from distrain_nb.worker.machine.gpus import Gpus, shares
 from distrain_nb.worker.machine.sockets import has_listener
@@ -101,7 +105,11 @@ _DISTRIBUTED = "torch.distributed.distributed_c10d"
 LISTENS_WITHIN_S = 60.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.002, 0.05
 
+_CLASSES = "torch._C._distributed_c10d"  # no module that is imported: `torch` makes it
+_IS_MASTER = 3  # its place among the arguments of `TCPStore`
+
 _held: List[Any] = []
+_served: List[Any] = []  # for as long as this process lives
 
 
 def change_process_groups() -> None:
@@ -173,3 +181,41 @@ def _has_listener(port: int) -> bool:
         return has_listener(port)
     except OSError:
         return True
+
+
+def serve_store() -> None:
+    """Have rank 0 serve the store when it first opens a client; do nothing on other ranks."""
+    if os.environ.get("RANK") == "0" and "MASTER_PORT" in os.environ:
+        on_import({_DISTRIBUTED: _change_store})
+
+
+def _change_store(_: Any) -> None:
+    store = sys.modules[_CLASSES].TCPStore
+    init = store.__init__
+
+    @functools.wraps(init)
+    def begin(self: Any, *arguments: Any, **named: Any) -> None:
+        is_master = named.get("is_master", arguments[_IS_MASTER : _IS_MASTER + 1])
+        if is_master in (False, (), (False,)) and not _served and _is_ours(*arguments, **named):
+            _served.append(None)  # whatever comes of it, it is tried once
+            host, port = _address()
+            try:
+                _served.append(
+                    store(host, port, is_master=True, wait_for_workers=False, multi_tenant=True)
+                )
+            except RuntimeError:  # the program serves it, in another process
+                pass
+        init(self, *arguments, **named)
+
+    store.__init__ = begin
+
+
+def _is_ours(*arguments: Any, **named: Any) -> bool:
+    asked = dict(zip(("host_name", "port"), arguments))
+    asked.update(named)
+    return (asked.get("host_name"), asked.get("port")) == _address()
+
+
+def _address() -> Tuple[str, int]:
+    port = os.environ.get("MASTER_PORT", "")
+    return os.environ.get("MASTER_ADDR", ""), int(port) if port.isdigit() else 0

@@ -174,6 +174,7 @@ def run(folder: Path) -> Dict[str, Any]:
     pieces, flags = read_pieces(folder)
     interactive.begin()
     frameworks.change_process_groups()
+    frameworks.serve_store()
     frameworks.reduce()
     frameworks.change_jax()
     expectations = expected.read(folder)

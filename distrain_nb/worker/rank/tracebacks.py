@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import traceback
 from typing import Any, List, Set
@@ -12,6 +13,7 @@ from distrain_nb.worker.functions import FOLDER_VARIABLE, labels
 _OWN_FRAMES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CELL = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)
 _CAUSE_FOLLOWS = "Last error:"  # in PyTorch's errors of NCCL, which begin with a file of PyTorch's
+_OF_CUT_FILES = ("PytorchStreamReader failed", "unexpected EOF", "Ran out of input")
 _NATIVE_FRAMES = re.compile(r"(?:^[ |]*frame #\d+: .*\n?){2,}", re.M)
 
 
@@ -22,9 +24,27 @@ def format_exception(error: BaseException) -> str:
     As Python has it where the program has left things so that those can't be told.
     """
     try:
-        return _tidied(error)
+        torn = torn_checkpoint(error)
+        advice = f"{torn}: save beside it, and rename with os.replace\n" if torn else ""
+        return _tidied(error) + advice
     except Exception:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def torn_checkpoint(error: BaseException) -> str:
+    """Return which file `torch.load` found cut short; empty where that isn't the cause."""
+    is_cut = isinstance(error, (EOFError, pickle.UnpicklingError)) or any(
+        words in str(error) for words in _OF_CUT_FILES
+    )
+    trace = error.__traceback__ if is_cut else None
+    while trace is not None:
+        frame = trace.tb_frame
+        names = frame.f_globals.get("__name__"), frame.f_code.co_name
+        file = frame.f_locals.get("f")
+        if names == ("torch.serialization", "load") and isinstance(file, (str, os.PathLike)):
+            return f"{os.fspath(file)} is not whole, as a save that was cut short leaves it"
+        trace = trace.tb_next
+    return ""
 
 
 def _tidied(error: BaseException) -> str:
@@ -40,6 +60,9 @@ def headline(error: BaseException) -> str:
         chunks = [chunk for chunk in chunks if not chunk.startswith(" ")]
     lines = chunks[0].splitlines() if chunks else []
     texts = [line.strip() for line in lines if line.strip()]
+    torn = torn_checkpoint(error)
+    if torn:
+        return f"{type(error).__name__}: {torn}"
     if _CAUSE_FOLLOWS in texts[:-1]:
         return f"{texts[0].partition(': ')[0]}: {texts[texts.index(_CAUSE_FOLLOWS) + 1]}"
     if len(texts) > 1 and texts[0].endswith(":"):  # the message begins with an empty line

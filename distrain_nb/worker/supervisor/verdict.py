@@ -247,6 +247,8 @@ def _cause(rank: SeenRank, library: Sequence[Any], call: str, target: str) -> st
     if call in ("read", "write", "open", "fsync") and target.startswith(("/", "pipe:")):
         is_input = target.startswith(("pipe:", "/dev/"))
         return "input that nobody gives" if is_input else target
+    if call == "flock":
+        return f"a lock on the file {target}" if target else "a lock on a file"
     if call == "open":
         return "a file to open"
     if not cause and library and _PACKAGES in library[0][0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,12 +34,13 @@ _SPEC = {
 
 def custom_job_command(layout: Layout) -> str:
     """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
-    head = [f"--region={layout.region or pieces.LOCATION}", f"--display-name={pieces.JOB_NAME}"]
+    region = shell_word(layout.region or pieces.LOCATION)
+    head = [f"--region={region}", f"--display-name={pieces.JOB_NAME}"]
     if _needs_file(layout):
         return with_file(COMMAND, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
     specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}
     positions = range(max(specs, default=-1) + 1)
-    pools = [f"--worker-pool-spec={specs.get(position, '')}" for position in positions]
+    pools = [f"--worker-pool-spec={shell_word(specs.get(position, ''))}" for position in positions]
     return lines(COMMAND, [*head, *pools], "  ")
 
 
@@ -60,15 +62,22 @@ def _flag(layout: Layout, role: Role, pool: Pool) -> str:
     return ",".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
 
 
+def shell_word(text: str) -> str:
+    """Quote a value for a shell, unless it is one of our own placeholders, such as $REGION."""
+    return text if not text or text in pieces.WORDS else shlex.quote(text)
+
+
 def lines(start: str, words: Sequence[str], indent: str) -> str:
-    """Write a command on several lines."""
+    """Write a command on several lines; its words are quoted already."""
     return f" \\\n{indent}".join([start, *words])
 
 
 def with_file(start: str, words: Sequence[str], content: object, indent: str) -> str:
     """Write a command behind the here-document that writes its file."""
-    command = lines(start, words, indent)
-    return f"cat > {_FILE} <<'EOF'\n{data_yaml(content)}EOF\n{command}"
+    text, end = data_yaml(content), "EOF"
+    while end in text.splitlines():
+        end += "_"
+    return f"cat > {_FILE} <<'{end}'\n{text}{end}\n{lines(start, words, indent)}"
 
 
 def from_custom_job(words: Sequence[str], config: object) -> Imported:

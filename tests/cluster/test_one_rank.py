@@ -1,0 +1,33 @@
+"""TensorFlow's launcher starts one process a replica at every place; more are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import distrain_nb as d
+
+MIRRORED = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+print(strategy.num_replicas_in_sync)
+"""
+NOWHERE = {"address": "http://127.0.0.1:1"}
+CASES = {
+    "local": ({}, 2),
+    "local with workers": ({"workers": 2}, 6),
+    "slurm": ({"on": "slurm", "workers": 1}, 2),
+    "slurm with a primary": ({"on": "slurm", "primary": 1, "workers": 1}, 4),
+    "ray": ({"on": "ray", "workers": 2, **NOWHERE}, 4),
+    "vertex": ({"on": "vertex", "primary": "n1-standard-8"}, 2),
+    "sagemaker": ({"on": "sagemaker", "workers": "2*ml.c5.xlarge"}, 4),
+}
+
+
+@pytest.mark.parametrize(("options", "processes"), CASES.values(), ids=CASES)
+def test_more_than_one_is_refused(options: dict[str, object], processes: int, home: object) -> None:
+    found = d.check(MIRRORED, **options, ranks_per_replica=2)  # type: ignore[arg-type]
+    (finding,) = (item for item in found if item.code == "launcher.one-rank")
+    assert str(finding.severity) == "error"
+    assert f"not 2: for {processes} that train together" in finding.message
+    one = d.check(MIRRORED, **options)  # type: ignore[arg-type]
+    assert not [item for item in one if item.code == "launcher.one-rank"]
