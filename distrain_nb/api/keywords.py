@@ -64,10 +64,16 @@ class Options(TypedDict, total=False):
     allow_secret: Texts | None
     hang_after: Number | None
     stop_when_hung: bool
+    ignore: Texts | None
+    strict: bool
     debug: bool
     notify: str | None
     max_cost: str | None
     display: str | None
+    session: str | None
+    rank: str | None
+    send: Texts | None
+    keep: Texts | None
     wait: bool | None
     dry_run: bool
     export: str | None

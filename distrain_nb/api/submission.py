@@ -20,6 +20,7 @@ from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import redacted_word
 from distrain_nb.tracking import begin_run
 from distrain_nb.types import R
+from distrain_nb.worker.files.disk import without_waiting
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Ru
     It is on the list before anything is sent, so that whatever runs can be found and stopped.
     """
     prepared.refuse()
+    if not prepared.options.session:
+        return _start(prepared, begin)
+    with without_waiting():
+        return _start(prepared, begin)
+
+
+def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
     options, backend, store = prepared.options, prepared.backend, Store()
     channels = notification_channels(options)
     record = store.add(

@@ -54,6 +54,11 @@ def _add_runs(verb: Verb) -> None:
     runs = verb("runs", "list the runs")
     filed = "only runs of this experiment, with their parameters and metrics"
     runs.add_argument("--experiment", metavar="NAME", help=filed)
+    verb("session", "start, stop or list sessions: ranks that stay between cells")
+    names = verb("vars", "list the names that the ranks of a session have")
+    names.add_argument(
+        "--in", dest="session", default="", metavar="NAME", help="session (default: the only one)"
+    )
     verb("run", "run a script with its arguments, and with a cell's options")
     of_runs = {name: verb(name, about) for name, about in RUN_VERBS.items()}
     for run in of_runs.values():

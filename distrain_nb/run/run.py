@@ -17,7 +17,7 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
-from distrain_nb.findings import Finding
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, final_lines
 from distrain_nb.run.results import Results, is_ours
@@ -34,6 +34,7 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import FILES, Tracked
+from distrain_nb.worker.supervisor.deviating import deviations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,6 +101,11 @@ class Run(Waitable[R]):
         return str(self.record.handle.get("study", ""))
 
     @property
+    def session(self) -> str:
+        """The name of the session of which it is a cell; empty for others."""
+        return str(self.record.handle.get("session", ""))
+
+    @property
     def line(self) -> str:
         """The layout that it was submitted with, as options."""
         return self.record.line
@@ -163,7 +169,7 @@ class Run(Waitable[R]):
         """Whether it has ended, and `resume` can start it again from what it has saved."""
         backend = self._backend
         resumes = isinstance(backend, Resumes) and backend.has_saved(self.folder)
-        return resumes and not self.study and self.state.final
+        return resumes and not (self.study or self.session) and self.state.final
 
     def resume(self) -> Self:
         """Start its program again, as a new run of the same name, layout and options, whose
@@ -180,6 +186,11 @@ class Run(Waitable[R]):
             raise OptionError(f"run {self.id} can't be resumed: on {self.backend} no run can")
         if self.study:
             raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
+        if self.session:
+            raise OptionError(
+                f"run {self.id} can't be resumed: it is a cell of session {self.session}, whose "
+                "ranks have what it made"
+            )
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")
         if not backend.has_saved(self.folder):
@@ -310,10 +321,15 @@ class Run(Waitable[R]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What costs much of its time, and what to write, from ten measured seconds on."""
+        """What its ranks should have in common and don't, such as weights. Then, from ten measured
+        seconds on, what costs much of its time. Each says what to write instead."""
         from distrain_nb.run.metrics.step_times import step_times
 
-        return step_times(self.folder).findings
+        deviating = [
+            Finding(deviation.code, Severity.WARNING, deviation.place, deviation.text)
+            for deviation in deviations_of(self.folder)
+        ]
+        return (*deviating, *step_times(self.folder).findings)
 
     @property
     def time_spent(self) -> str:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.failure import Failure
@@ -34,6 +34,8 @@ _IN_C_AFTER_S = 1.0
 _TURN_S = 0.1
 _OURS = "distrain_nb.worker.*"
 
+# What quitting does where the main thread is in C code; a rank that stays leaves that otherwise.
+end_in_c: Callable[[], None] = functools.partial(os._exit, 1)
 _stops: List[None] = []  # one that nobody has taken yet; `pop` is one step
 
 
@@ -340,7 +342,7 @@ def _look_from_outside() -> None:
     if at.quitting:  # the main thread may never come back from where it is
         where = f"{frame.f_code.co_filename}, line {frame.f_lineno}"
         Failure(here.process, time.time(), f"quit at its prompt, in {where}", "").write(here.folder)
-        os._exit(1)
+        end_in_c()
 
 
 class Requests:

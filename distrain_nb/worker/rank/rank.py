@@ -27,6 +27,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from distrain_nb.worker.files import fields, tracked
@@ -42,6 +43,7 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.machine.sockets import container_bridges
+from distrain_nb.worker.metrics import step_times
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
     debugger,
@@ -49,6 +51,7 @@ from distrain_nb.worker.rank import (
     program,
     progress_hooks,
     prompt,
+    recording,
     stacks,
     step_hooks,
     stopping,
@@ -135,21 +138,45 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
+    prepare(folder)
+    stopping.begin(folder, process)
+    return run_cell(folder, process, results)
+
+
+def prepare(folder: Path) -> None:
+    """Change this process, once, for the programs that it runs; the folder is that of its run, or
+    of its session."""
     _line_buffered_output()
     ending.begin()
-    prompt.begin(folder, process)
     debugger.begin()
     timeouts.change()
-    stacks.begin(folder, process, folder / PROGRAM_FOLDER)
-    stopping.begin(folder, process)
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     progress_hooks.install()
+    program.prepare()
+
+
+def run_cell(
+    folder: Path,
+    process: int,
+    results: Sequence[str],
+    main: Optional[ModuleType] = None,
+    before_cell: Callable[[], None] = lambda: None,
+    was_stopped: Callable[[], bool] = lambda: False,
+) -> int:
+    """Run one program as that process of a run. A rank that stays runs it in `main`; what ends it
+    once it `was_stopped` is no failure."""
+    prompt.begin(folder, process)
+    stacks.begin(folder, process, folder / PROGRAM_FOLDER)
+    step_times.begin()
+    recording.begin()
+    status = FAILED
     try:
-        namespace = program.run(folder / PROGRAM_FOLDER)
+        namespace = program.run(folder / PROGRAM_FOLDER, main, before_cell)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
+        status = 0
     except SystemExit as exit_request:
         stacks.leave_word(exit_request.__traceback__)
         status = _requested_exit(exit_request, folder, process)
@@ -157,12 +184,15 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
             world.check(folder, process)
         return status
     except BaseException as error:
+        if was_stopped():
+            return stopping.STOPPED
         began = time.time()
         debugger.post_mortem(error, tracebacks.format_exception(error))
         return fail(error, folder, process, began)
     finally:
         CLOCK.end()
-    return 0
+        recording.end(failed=bool(status))
+    return status
 
 
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Starts the processes of a run on this machine, keeps their log, decides how the run ended."""
+"""Sees a run on this machine to its end: starts its processes, or hands a cell to those of a
+session; keeps their log, and decides how it ended."""
 
 from __future__ import annotations
 
@@ -20,29 +21,29 @@ from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
-from distrain_nb.worker.rank import stopping, world
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
-from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
+from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
+from distrain_nb.worker.supervisor.time_limit import (
+    DELETED_AFTER_S,
+    DRAIN_S,
+    FAILED_RANK_ENDS_WITHIN_S,
+    LAST_STATUS_WITHIN_S,
+    LOOK_EVERY_S,
+    NEVER,
+    OTHERS_FAIL_WITHIN_S,
+    PRIMARY_ENDS_WITHIN_S,
+    REDUCERS_END_WITHIN_S,
+    TURN_S,
+    TimeLimit,
+)
+from distrain_nb.worker.supervisor.watches import Watches
 
-OTHERS_FAIL_WITHIN_S = 0.3
-# A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
-FAILED_RANK_ENDS_WITHIN_S = 10.0
-# A worker fails when the primary ends, which is success, and a while before that can be seen.
-PRIMARY_ENDS_WITHIN_S = 5.0
-TURN_S = 0.1
-DRAIN_S = 1.0
-LOOK_EVERY_S = 0.5
-LAST_STATUS_WITHIN_S = 5.0
-# A store that is mounted anew may be away for a moment.
-DELETED_AFTER_S = 5.0
-# Reducers of a job that has succeeded say what they have done, which a busy machine makes long.
-REDUCERS_END_WITHIN_S = 30.0
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
 # Files that are given up one by one when the disk is full, for room to say so.
@@ -54,10 +55,17 @@ SERVICE = Process(-1, "service", "service", 0)
 
 
 class Supervisor:
-    """One run, from its launch file to its last status; `echo` is given the log's records."""
+    """One run, from its launch file to its last status; `echo` is given the log's records, `crew`
+    has its ranks."""
 
-    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        echo: Optional[Callable[[bytes], None]] = None,
+        crew: Optional[Crew] = None,
+    ) -> None:
         self._folder = folder
+        self._crew = crew or Crew()
         self._echo = echo
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
@@ -88,20 +96,16 @@ class Supervisor:
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
-        self._doctor: Optional[HangWatch] = None
-        self._hung = ""
+        self._doctor: Optional[Watches] = None
+        self._note = ""
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
-        system.adopt_orphans()
-        signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR1, self._on_notice)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])  # see replica/start.py
+        self._crew.take_signals(self._on_terminate, self._on_notice)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
-        output.wake_by(system.wakeup())
+        output.wake_by(self._crew.wakeup())
         output.tell = partial(self._say, output)
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
@@ -134,12 +138,13 @@ class Supervisor:
         self._limit.notice()
 
     def _cancel_requested(self) -> bool:
-        return self._cancel or (self._folder / CANCEL_FILE).exists()
+        asked = self._cancel or self._crew.is_ending
+        return asked or (self._folder / CANCEL_FILE).exists()
 
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        self._children += start(self._folder, self._retries.launch(), numbers, output)
+        self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
@@ -151,36 +156,43 @@ class Supervisor:
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
-        self._doctor = HangWatch(self._folder, self._children, output).start()
+        self._doctor = Watches(self._folder, self._launch, self._children, output)
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
             try:
-                output.turn(TURN_S)
+                output.turn(min(TURN_S, max(0.0, self._judge_at - time.monotonic())))
             except LogLost as lost:
                 self._decide(State.FAILED, str(lost))
-            self._reap()
+            for child, status, peak in self._crew.ends():
+                self._judge_exit(child, status, peak)
             self._keep_time()
             self._give_way()
             hung = self._hear_doctor(output)
             self._save(note=output.trouble or self._limit.note or hung)
         self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
-        for pid in system.descendants(os.getpid()):
-            system.kill(pid)
+        if self._doctor:
+            self._doctor.end()
+        if self._sampler:
+            self._sampler.end()
+        self._crew.kill_rest()
         output.drain(DRAIN_S)
+        self._crew.finish(output)
         output.end_streams()
         if self._charts:
             self._charts.finish()
+        if self._doctor:
+            self._ending = self._doctor.finish(self._ending, output.tell)
         self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
-        """Log what the doctor has to say; return why the run stands, or stood, still."""
+        """Log what the watches have to say; return what they have said last."""
         if self._doctor and self._ending is None:
-            self._hung = self._doctor.tell(output.tell)
-            if self._hung and self._doctor.is_stopped:
-                self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
-        return self._hung
+            self._note = self._doctor.tell(output.tell)
+            if self._doctor.stop_reason:
+                self._decide(State.FAILED, self._doctor.stop_reason)
+        return self._note
 
     def _service(self) -> int:
         """Return the number in the log of what no process of the run says."""
@@ -189,20 +201,6 @@ class Supervisor:
             index = len(self._status.processes)
             self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
         return index
-
-    def _reap(self) -> None:
-        while True:
-            try:
-                pid, wait_status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            for child in self._children:
-                if child.pid == pid:
-                    child.alive = False
-                    peak = used.ru_maxrss << 10  # in KiB, on Linux
-                    self._judge_exit(child, failure.exit_status(wait_status), peak)
 
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
         by_others = status == -signal.SIGKILL and time.monotonic() < self._kill_at
@@ -242,6 +240,8 @@ class Supervisor:
                 f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
+        for sentence in self._crew.remarks():
+            self._say(output, sentence)
 
     def _say(self, output: Output, text: str) -> None:
         """Have it in the log as no process's of the run."""
@@ -265,8 +265,7 @@ class Supervisor:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
         agreed = self._grace.has_agreed
         self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
-        living = [child for child in self._children if child.alive]
-        if living:
+        if living := [child for child in self._children if child.alive]:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
             if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
@@ -369,9 +368,8 @@ class Supervisor:
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
         lost = output.close()
-        alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
-        note = (alone if state is State.SUCCEEDED else self._hung) or charts
+        note = (self._doctor.last_note(state) if self._doctor else "") or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         note = self._grace.words(state is State.SUCCEEDED) or note
