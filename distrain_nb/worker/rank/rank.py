@@ -169,7 +169,8 @@ def run_cell(
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     step_times.begin()
     try:
-        namespace = program.run(folder / PROGRAM_FOLDER, main, before_cell)
+        main = main or ModuleType("__main__")
+        namespace = program.run_in(main, folder / PROGRAM_FOLDER, before_cell)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
