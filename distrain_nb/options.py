@@ -15,6 +15,8 @@ from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
 from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
+from distrain_nb.worker.facts.comparing import IGNORE_VARIABLE, STRICT_VARIABLE
+from distrain_nb.worker.facts.deviations import CODES
 from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
@@ -59,6 +61,8 @@ class JobOptions:
         "N", "seconds of silence before a hang is checked for (default: 30; 0: never)", ""
     )
     stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
+    ignore: tuple[str, ...] = option("CODE,…", "findings about the ranks to leave out", ())
+    strict: bool = option("", "stop the run, as failed, at the first finding about ranks", False)
     debug: bool = option("", "ask below the cell at the line where a rank fails", False)
     notify: str = option(
         "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
@@ -89,7 +93,7 @@ class JobOptions:
 
     @property
     def hang_variables(self) -> dict[str, str]:
-        """Variables by which the worker knows when a run stands still. Raises OptionError."""
+        """Variables by which the worker knows when a run makes no progress. Raises OptionError."""
         if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
             raise OptionError(
                 f"invalid --hang-after {self.hang_after!r}: expected seconds, such as 120; "
@@ -97,6 +101,22 @@ class JobOptions:
             )
         stops = "1" if self.stop_when_hung else ""
         settings = {HANG_AFTER_VARIABLE: self.hang_after, STOP_VARIABLE: stops}
+        return {name: text for name, text in settings.items() if text}
+
+    @property
+    def finding_variables(self) -> dict[str, str]:
+        """Variables by which the worker knows what to leave out of findings about ranks, and
+        whether one ends the run. Raises OptionError."""
+        names = [name.strip() for text in self.ignore for name in text.split(",") if name.strip()]
+        allowed = {*CODES, *(code.partition(".")[0] for code in CODES)}
+        for name in names:
+            if name not in allowed:
+                hint = did_you_mean(name, allowed, ".")
+                raise OptionError(
+                    f"invalid --ignore {name!r}: expected a code, or the word before its dot{hint} "
+                    f"Codes are {', '.join(sorted(CODES))}"
+                )
+        settings = {IGNORE_VARIABLE: ",".join(names), STRICT_VARIABLE: "1" if self.strict else ""}
         return {name: text for name, text in settings.items() if text}
 
     @property

@@ -64,6 +64,8 @@ class Options(TypedDict, total=False):
     allow_secret: Texts | None
     hang_after: Number | None
     stop_when_hung: bool
+    ignore: Texts | None
+    strict: bool
     debug: bool
     notify: str | None
     max_cost: str | None

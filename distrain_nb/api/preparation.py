@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
-from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, HoldsSessions, Job, Plan
+from distrain_nb.backends.base import (
+    AnyBackend,
+    AnyJob,
+    BuildsImage,
+    HoldsSessions,
+    InstallsPackages,
+    Job,
+    Plan,
+)
 from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.uploads import Upload
+    from distrain_nb.layout import Layout
 
 
 def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
@@ -172,7 +181,11 @@ class Prepared:
         """Return the text of `--dry-run`, with that plan."""
         findings = [str(f) for f in self.findings if f not in self.job.program.findings]
         cost = [] if self.cost is None else costs_text(self.cost, self.job.layout)
-        return "\n".join([*findings, self.job.program.describe(), str(plan), *cost])
+        installs = plan if isinstance(plan, InstallsPackages) else self.plan  # that of a trial
+        packages = installs.packages if isinstance(installs, InstallsPackages) else None
+        if _countable(self.job.layout) != self.job.layout:
+            plan = "no plan: nothing can be sent before the errors above are repaired"
+        return "\n".join([*findings, self.job.program.describe(packages), str(plan), *cost])
 
 
 @with_options
@@ -208,7 +221,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     program = _program(source, replace(job_options, data=job.data), backend)
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
-    plan = backend.plan(job)
+    plan = backend.plan(replace(job, layout=_countable(job.layout)))
     cost = cost_of(job_options, job, backend, plan)
     if cost and backend.here and cost.limit:
         job = with_limit(job, cost)
@@ -306,7 +319,11 @@ def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()
 @with_options
 def plan(code: Code, **options: Unpack[Options]) -> Plan:
     """Return the exact request that `submit` would send. Raises OptionError."""
-    return prepare(code, **options).plan
+    prepared = prepare(code, **options)
+    layout = prepared.job.layout
+    if _countable(layout) != layout:
+        raise OptionError(" ".join(f.message for f in errors(check_layout(layout))))
+    return prepared.plan
 
 
 @with_options
@@ -314,6 +331,17 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
     """Return everything that is wrong or worth knowing, without submitting. Repairs are of the
     cell's text, from its `%%distrain` line on. Raises OptionError."""
     return prepare(code, **options).findings
+
+
+def _countable(layout: Layout) -> Layout:
+    """Return the layout with one replica or rank wherever it has fewer: no plan can be made
+    of those, and findings say so."""
+    pools = {
+        role.value: replace(pool, replicas=1) for role, pool in layout.pools() if pool.replicas < 1
+    }
+    ranks = layout.ranks_per_replica
+    few = {"ranks_per_replica": 1} if ranks is not None and ranks < 1 else {}
+    return layout.edited({**pools, **few})
 
 
 def _with_source(options: JobOptions, source: Source) -> JobOptions:
@@ -342,6 +370,7 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         arguments=with_places(options.args, places),
         variables=variables(options, places, backend)
         | options.hang_variables
+        | options.finding_variables
         | options.debug_variables
         | options.display_variables,
         findings=(*program.findings, *unread),

@@ -150,6 +150,16 @@ class BuildsImage(Protocol):
         """Return the image's reference, with stand-ins for what isn't known before."""
 
 
+@runtime_checkable
+class InstallsPackages(Protocol):
+    """What a plan has besides whose job installs packages."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Return what is installed for the program, a requirement each, and what an image has of
+        it."""
+
+
 PlanT = TypeVar("PlanT", bound=Plan)
 
 

@@ -262,9 +262,9 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 def _clean(options: argparse.Namespace) -> None:
     from distrain_nb.run.disk_usage import cleaning
-    from distrain_nb.study.listing import studies_ended_before
+    from distrain_nb.study.listing import keys_of_unended, studies_ended_before
 
-    reclaimable = cleaning(options.older_than, studies_ended_before)
+    reclaimable = cleaning(options.older_than, studies_ended_before, keys_of_unended())
     print(reclaimable)
     if options.yes:
         reclaimable.free()

@@ -11,8 +11,10 @@ from dis import get_instructions
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
+from distrain_nb.worker.rank.since_import import SinceImport
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,6 +35,8 @@ class Settings:
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
         self.seeded: list[Seeded] = []
+        self._modules_before = {*sys.modules}
+        self._at_import: dict[str, tuple[Mapping[Any, Any], Mapping[Any, Any]]] = {}
         self._imported()
 
     def keep(self) -> None:
@@ -51,6 +55,7 @@ class Settings:
                 self._sets_filters = True
                 self._own_filters += [f for f in self._filters if f not in before_filters]
         if imports:
+            self._keep_at_import()
             self._imported()
         if before is not None:
             now = dict(read())
@@ -68,6 +73,24 @@ class Settings:
         for name, value in read(but={*others, *self._first.keys() - {_LOGGERS}}):
             before = self._first.get(name, {}) if name == _LOGGERS else {}
             self._first[name] = {**value, **before} if before else value
+
+    def _keep_at_import(self) -> None:
+        """Keep what the process had when the user's own modules had been imported."""
+        new, self._modules_before = sys.modules.keys() - self._modules_before, {*sys.modules}
+        users = [name for name in new if is_users(sys.modules.get(name))]
+        if users:
+            self._at_import.update(dict.fromkeys(users, _state()))
+
+    def since_import(self, modules: Collection[str]) -> dict[str, SinceImport]:
+        """Return what is another one than when these modules had been imported, by the modules."""
+        (settings, variables), since = _state(), dict[str, SinceImport]()
+        for module in modules & self._at_import.keys():
+            before_settings, before_variables = self._at_import[module]
+            names = _others(before_variables, variables)
+            deleted = [name for name in names if _value(name) is None]
+            changed = [name for name in names if name not in deleted]
+            since[module] = SinceImport(_others(before_settings, settings), changed, deleted)
+        return {module: names for module, names in since.items() if any(names)}
 
     def changed(
         self, roots: Collection[str], by_world: Collection[str]
@@ -93,6 +116,17 @@ class Settings:
         category = warning_filter[2]
         own = warning_filter in self._own_filters and is_brought(category.__module__, roots)
         return own or not is_of_package(category)
+
+
+def _state() -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
+    """Return the settings and the variables of this process; nobody notes that."""
+    return dict(read()), dict(os.environ._data)  # type: ignore[attr-defined]
+
+
+def _others(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[str]:
+    """Return the names that stand for something else now."""
+    names = {*before, *now}
+    return sorted(os.fsdecode(n) for n in names if before.get(n) != now.get(n))
 
 
 def is_brought(module: str, roots: Collection[str]) -> bool:

@@ -13,6 +13,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
     modules_in,
     process_state,
@@ -24,7 +25,7 @@ from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
-from distrain_nb.program.notebook.settings import settings_findings, settings_of
+from distrain_nb.program.notebook.settings import concerning, settings_findings, settings_of
 from distrain_nb.program.program import (
     NO_PROGRAM,
     SYNTAX_ERROR,
@@ -48,6 +49,7 @@ from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
 
@@ -119,6 +121,7 @@ def capture(
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
+    later = made_later(gathering, [main, *_texts_of(files)])
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -135,6 +138,8 @@ def capture(
         expected=expected,
         exempt=tuple(exempt),
         sent=replace(sent, binds=tuple(sorted(code.names.binds))) if sent else None,
+        later=later.definitions,
+        later_data=later.data,
     )
 
 
@@ -191,13 +196,13 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         if name in code.names.binds or (ranks and name in ranks):
             continue
         if name in gathering.notebook.namespace:
-            gathering.want_result(name)
+            gathering.want_name(name, "--result")
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         close = get_close_matches(name, code.names.binds, 1)
         fixes = tuple(write_in_option(name, item) for item in close)
-        gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
+        gathering.say("unknown-result", Severity.ERROR, "--result", message, *fixes)
     for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
@@ -227,7 +232,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     every = settings_of(world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
-    settings = [s for s in every if s.concerns(roots)]
+    settings = concerning(every, roots, world)
     gathering.findings += settings_findings(settings, by_value, remaining)
     # Of a variable of the environment it is said that ranks have the notebook's.
     unlike = (s.executed for s in settings if world.gone_since(s.executed))
@@ -268,6 +273,14 @@ def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
     return (*imports_of(code.tree), *repeated, *executed, *named)
+
+
+def _texts_of(files: Mapping[str, bytes | Path]) -> Iterator[str]:
+    """Yield the modules among files that travel."""
+    for name, file in files.items():
+        if name.endswith(".py"):
+            data = file if isinstance(file, bytes) else file.read_bytes()
+            yield data.decode("utf-8", "replace")
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
-from distrain_nb.findings import Finding
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, final_lines
 from distrain_nb.run.results import Results, is_ours
@@ -34,6 +34,7 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import FILES, Tracked
+from distrain_nb.worker.supervisor.deviating import deviations_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,10 +321,15 @@ class Run(Waitable[R]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What costs much of its time, and what to write, from ten measured seconds on."""
+        """What its ranks should have in common and don't, such as weights. Then, from ten measured
+        seconds on, what costs much of its time. Each says what to write instead."""
         from distrain_nb.run.metrics.step_times import step_times
 
-        return step_times(self.folder).findings
+        deviating = [
+            Finding(deviation.code, Severity.WARNING, deviation.place, deviation.text)
+            for deviation in deviations_of(self.folder)
+        ]
+        return (*deviating, *step_times(self.folder).findings)
 
     @property
     def time_spent(self) -> str:

@@ -111,7 +111,7 @@ class _Look:
     def _kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
         if isinstance(obj, ModuleType):
             return f"module {obj.__name__}", ()
-        if isinstance(obj, FunctionType):
+        if type(obj) is FunctionType:
             return self._function(path, obj)
         if isinstance(obj, type):
             return self._class(path, obj)
@@ -219,7 +219,7 @@ def _wrapped_in(path: str, obj: Any) -> FunctionType | None:
     held = dict_of(obj)
     names = (path.rpartition(".")[2], held.get("__name__"))
     for value in list(held.values()):
-        if isinstance(value, FunctionType) and value.__name__ in names:
+        if type(value) is FunctionType and value.__name__ in names:
             return value
     return None
 
@@ -234,6 +234,14 @@ def dict_of(obj: Any) -> Mapping[str, Any]:
         return held
     except AttributeError:  # type variables from Python 3.12 on have an offset and no dict
         return {}
+
+
+def own_name(obj: Any) -> str:
+    """Return an object's `__name__`, "" where it has none, whatever its own `__getattr__` would say
+    to that."""
+    is_given = any("__name__" in vars(cls) for cls in type(obj).__mro__)
+    name = obj.__name__ if is_given else dict_of(obj).get("__name__")
+    return name if type(name) is str else ""
 
 
 def is_own(cls: type, modules: Collection[Any]) -> bool:

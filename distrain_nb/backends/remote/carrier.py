@@ -41,6 +41,7 @@ from distrain_nb.backends.remote.service import Gone, Observed, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
+from distrain_nb.worker.supervisor.deviating import deviations_of, note_of
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
@@ -176,7 +177,8 @@ class Carrier:
         warned = (
             ranks_alone_warning(folder) if state is State.SUCCEEDED else saving_note(folder, labels)
         )
-        return "; ".join(filter(None, (warned, self._missing_note(missing))))
+        deviating = note_of(deviations_of(folder))
+        return "; ".join(filter(None, (warned, deviating, self._missing_note(missing))))
 
     def _missing_note(self, missing: Mapping[str, str]) -> str:
         if not missing:
@@ -205,6 +207,8 @@ class Carrier:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)
                 state = "" if self._asked else waiting_reason(observed) or standstill.note()
+                if not state and not self._asked:
+                    state = note_of(deviations_of(run.folder))
                 run.note(trouble or state, behind)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look

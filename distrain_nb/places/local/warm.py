@@ -18,7 +18,7 @@ from pathlib import Path
 import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.files.folder import STEP_TIMES_VARIABLE
+from distrain_nb.worker.files.folder import FACTS_VARIABLE, STEP_TIMES_VARIABLE
 from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, Warming, ask, send
 from distrain_nb.worker.files.session import REQUESTS
 
@@ -148,7 +148,8 @@ def _environment() -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name == STEP_TIMES_VARIABLE or not (name in _PASSING_NAMES or name.startswith(_PASSING))
+        if name in (FACTS_VARIABLE, STEP_TIMES_VARIABLE)
+        or not (name in _PASSING_NAMES or name.startswith(_PASSING))
     }
     if environment.get("MPLBACKEND", "").startswith("module://"):
         environment["MPLBACKEND"] = "agg"  # the kernel's own draws into its cells

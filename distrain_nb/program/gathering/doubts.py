@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Fix
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.watch import SeenRead
+    from distrain_nb.program.gathering.resolve import PendingName
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.settings import Setting
@@ -67,7 +68,18 @@ def listed(names: Sequence[str], shown: int = 12) -> str:
 _RUN = re.compile(r"^[ \t]*(%run[ \t]+(?:-\S+[ \t]+)*([^\s#]+)[^\n#]*)", re.M)
 
 
-def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str], ...]] | None:
+def no_source(pending: PendingName, value: Any, notebook: Notebook) -> Finding:
+    """Say that no executed cell defines a function or class."""
+    kind = "class" if isinstance(value, type) else "function"
+    way = "define it at the top level of a cell, or import it from a file"
+    usual: tuple[str, tuple[Fix[str], ...]] = (f"not what any executed cell defines: {way}", ())
+    reason, fixes = _run_that_defines(pending.name, notebook) or usual
+    severity = Severity.ERROR if pending.required else Severity.WARNING
+    message = f"the {kind} `{pending.name}` is {reason}"
+    return Finding("capture.no-source", severity, pending.where, message, fixes)
+
+
+def _run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str], ...]] | None:
     """Return what there is to say of the latest `%run` of a file with a definition of that name,
     and repairs of the cell."""
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,8 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
-from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.readable import read_back
 from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
@@ -77,6 +79,7 @@ class Gathering:
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
+    _unread: dict[str, PendingName] = field(default_factory=dict)  # small values, by their names
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
@@ -102,6 +105,18 @@ class Gathering:
         for name in sorted((inside & self.own) - {but}):
             self._waiting.append(PendingName(name, statement.where, required=True))
 
+    def want_name(self, name: str, where: str) -> None:
+        """Ask for a name that is needed there, such as one that the program is to give back."""
+        self._waiting.append(PendingName(name, where, required=True))
+
+    def beside(self) -> Gathering:
+        """Return a gathering that begins with what this one has found, and leaves that as it is."""
+        inner = copy.copy(self)
+        inner.found, inner._settled = {**self.found}, {*self._settled}
+        inner.findings, inner.repeated, inner._missing = [], [], []
+        inner._waiting, inner._by_text, inner._unread = deque(), {}, {}
+        return inner
+
     def read_by_text(self, names: Names, label: str) -> None:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
@@ -111,10 +126,6 @@ class Gathering:
                 self._by_subclasses = f"{label}, line {reading.line}"
             elif reading.by not in names.binds and is_builtin(reading.by, value):
                 self._by_text[reading, label] = None
-
-    def want_result(self, name: str) -> None:
-        """Ask for a name that the program is to give back."""
-        self._waiting.append(PendingName(name, "--result", required=True))
 
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
@@ -170,6 +181,7 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
+        self._read_back()
         self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
@@ -180,17 +192,12 @@ class Gathering:
                 hint, fixes = doubts.undefined_name(pending.name, names)
                 severity = Severity.ERROR if pending.at_once else Severity.WARNING
                 message = f"`{pending.name}` is not defined in the notebook: {hint}"
-                self.say("undefined-name", severity, pending.where, message, fixes)
+                self.say("undefined-name", severity, pending.where, message, *fixes)
         known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
-        self,
-        code: str,
-        severity: Severity,
-        where: str,
-        message: str,
-        fixes: tuple[Fix[str], ...] = (),
+        self, code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]
     ) -> None:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
@@ -224,7 +231,8 @@ class Gathering:
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self._no_source(pending, value)
+            self.findings.append(doubts.no_source(pending, value, self.notebook))
+            self._settled.add(pending.name)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
@@ -303,18 +311,6 @@ class Gathering:
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
-    def _no_source(self, pending: PendingName, value: Any) -> None:
-        kind = "class" if isinstance(value, type) else "function"
-        way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = doubts.run_that_defines(pending.name, self.notebook) or (
-            f"not what any executed cell defines: {way}",
-            (),
-        )
-        severity = Severity.ERROR if pending.required else Severity.WARNING
-        said = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, said, fixes)
-        self._settled.add(pending.name)
-
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
@@ -353,17 +349,24 @@ class Gathering:
             made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
             self._remade(made_again, pending, needed.value)
             return
-        problem = trial.problem
-        if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem, parts = read_back(needed.name, needed.value, self.definitions)
-            # `loss` of the run before, which a loop of the cell sets first.
-            self.findings += lost_part(
-                pending.where, needed.name, parts if pending.required else ()
-            )
-        if problem:
-            self._not_picklable(pending, problem)
-        else:
-            self._travels(pending.where, replace(needed, trial=trial))
+        if trial.problem:
+            self._not_picklable(pending, trial.problem)
+            return
+        if trial.complete and trial.size <= _READ_BACK:
+            self._unread[needed.name] = pending
+        self._travels(pending.where, replace(needed, trial=trial))
+
+    def _read_back(self) -> None:
+        """Refuse the values that can't be read again, and tell what others lack then."""
+        trials = ((n, self.found[n].value, self.found[n].trial) for n in self._unread)
+        values = {name: (value, trial.seen) for name, value, trial in trials if trial}
+        for name, known in read_back(values, self.definitions).items():
+            pending = self._unread[name]
+            if known.problem:
+                del self.found[name]
+                self._not_picklable(pending, known.problem)
+            elif pending.required:  # unlike `loss` of the run before, which a loop sets first
+                self.findings += lost_part(pending.where, name, known.lost)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
@@ -389,10 +392,8 @@ class Gathering:
         self._settled.add(pending.name)
         if pending.name == "get_ipython" and not (pending.at_once and pending.required):
             return
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
+        message = (
             f"`{pending.name}` belongs to the notebook and does not exist in a run:"
-            " assign what you need of it to a variable in another cell",
+            " assign what you need of it to a variable in another cell"
         )
+        self.say("not-portable", Severity.ERROR, pending.where, message)

@@ -29,6 +29,7 @@ from distrain_nb.program.gathering.resolve import (
 )
 from distrain_nb.program.notebook.history import at_once, first_line
 from distrain_nb.program.notebook.reach import MACHINE, name_of, needs_group
+from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
 from distrain_nb.worker.fingerprint import registered
@@ -200,7 +201,13 @@ class Choices:
         self.history, self.world, self.limit = history, world, limit
         origins = FunctionTexts(notebook.cells)
         given_by = world.seen.observer.originals.given_by
-        self.definitions = Definitions(notebook.namespace, origins, self._is_text, given_by)
+        self.definitions = Definitions(
+            notebook.namespace,
+            origins,
+            OlderClasses(history, notebook.namespace),
+            self._is_text,
+            given_by,
+        )
         self._chosen: dict[str, _Chosen] = {}
 
     def of(self, name: str) -> _Chosen:
@@ -307,7 +314,7 @@ def _is_of_text(node: ast.AST, function: Any) -> bool:
     """Return whether a function is the one of a text, and still has the defaults from there."""
     node = node.value if isinstance(node, ast.Assign) else node
     function = inspect.unwrap(function)
-    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or not isinstance(function, FunctionType):
+    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or type(function) is not FunctionType:
         return False
     has = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     defaults, first = _defaults(node), function.__code__.co_firstlineno

@@ -260,6 +260,6 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    names = value.__globals__ if isinstance(value, FunctionType) else {}
+    names = value.__globals__ if type(value) is FunctionType else {}
     made_in = names.get("__name__", type(value).__module__)
     return str(made_in).startswith("IPython")

@@ -75,8 +75,10 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
         if isinstance(needed.how, Import) and isinstance(needed.value, (ModuleType, type)):
             patched = _patched(needed.name, needed.value, own_modules)
             items += [_item(path, needed.where[0], {path: text}) for path, text in patched]
-    expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
-    return json.dumps(expected) if items else "", exempt
+    since = gathering.world.seen.observer.settings.since_import(own)
+    expected: dict[str, Any] = {"python": sys.version_info[:2], "own": sorted(own)}
+    expected |= {"items": items, "since_import": since}
+    return json.dumps(expected) if items or since else "", exempt
 
 
 def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -108,7 +108,7 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
     module: lambdas, methods, functions inside functions, and those whose name means another one.
     """
     plain = inspect.unwrap(function)
-    if not isinstance(plain, FunctionType) or "<" in plain.__qualname__:
+    if type(plain) is not FunctionType or "<" in plain.__qualname__:
         raise _refused(function)
     name, main = plain.__name__, plain.__module__ == "__main__"
     named = plain.__globals__.get(name)

@@ -46,7 +46,7 @@ def made_by(statement: Statement, name: str, obj: Any) -> bool:
         return bool(node.decorator_list)
     if isinstance(node, _FUNCTIONS):
         function = inspect.unwrap(obj) if node.decorator_list and callable(obj) else obj
-        if isinstance(function, FunctionType) and function.__name__ == node.name:
+        if type(function) is FunctionType and function.__name__ == node.name:
             if node.decorator_list or statement.notes:  # which replace it by other code
                 return True
             ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))

@@ -265,6 +265,9 @@ def _first(readings: Iterable[Reading]) -> Reading | None:
     return next((r for r in every if r.kind == "world"), next(iter(every), None))
 
 
+_HOLDERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
+
+
 def is_settings(value: Any) -> bool:
     """Return whether a value is made of numbers, texts and devices alone: arguments, a
     configuration."""
@@ -278,10 +281,11 @@ def is_settings(value: Any) -> bool:
             return False
         if isinstance(part, _SCALARS) or name_of(type(part)) in ("torch.device", "torch.dtype"):
             continue
-        if isinstance(part, dict):
-            waiting += [*part.keys(), *part.values()]
-        elif isinstance(part, (list, tuple, set, frozenset)):
-            waiting += part
+        kind = next((k for k in _HOLDERS if issubclass(type(part), k)), None)
+        if kind is dict:
+            waiting += [*dict.keys(part), *dict.values(part)]
+        elif kind:  # past its class's own way to iterate
+            waiting += [*kind.__iter__(part)]
         elif not isinstance(part, _CODE) and all(c.__flags__ & made_in_python for c in bases):
             waiting += dict_of(part).values()
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -138,11 +139,17 @@ def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None])
         visited.add(id(value))
         if isinstance(failure(value), Refusal) and refusal(value) is not None:
             break
-        for path, part in _parts(name, value):
+        for path, part in _parts_before_error(name, value):
             if not isinstance(part, _PLAIN) and failure(part) is not None:
                 name, value = path, part
                 break
     return name, value
+
+
+def _parts_before_error(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield parts until the value's own code, such as its `__iter__`, fails."""
+    with suppress(Exception):
+        yield from _parts(name, value)
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Tuple
 
 _PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
@@ -122,3 +122,24 @@ def set_global_hooks(module: Any, hooks: Mapping[str, Any]) -> None:
             vars(module)[name].update(value)
         else:
             setattr(module, name, value)
+
+
+def set_arguments(module: Any, words: List[str]) -> None:
+    """Give `sys` the notebook's arguments, and those of this job, such as a trial's."""
+    from distrain_nb.worker.rank.program import added_arguments  # which imports this module
+
+    module.argv = [*words, *added_arguments()]
+
+
+def decimal_context(module: Any) -> Tuple[Any, ...]:
+    context = module.getcontext()
+    traps = tuple(sorted(kind.__name__ for kind, is_on in context.traps.items() if is_on))
+    return (*(getattr(context, name) for name in _OF_DECIMAL), traps)
+
+
+def set_decimal_context(module: Any, value: Tuple[Any, ...]) -> None:
+    traps = [getattr(module, name) for name in value[-1]]
+    module.setcontext(module.Context(*value[:-1], [], traps))
+
+
+_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")

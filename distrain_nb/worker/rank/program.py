@@ -21,6 +21,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -32,6 +34,7 @@ OF_PROGRAM = (
     ENVIRONMENT,
     TUNED,
     expected.EXPECTED,
+    LATER,
 )  # what stands beside its code
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
 # those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
@@ -190,7 +193,9 @@ def run_in(
     entry = read_entry_point(folder)
     _become_main(main, folder, entry)
     pieces, flags = read_pieces(folder)
+    make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
+    keep(expectations.get("since_import", {}))
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)

@@ -51,6 +51,7 @@ from distrain_nb.worker.rank import (
     program,
     progress_hooks,
     prompt,
+    recording,
     stacks,
     step_hooks,
     stopping,
@@ -168,12 +169,15 @@ def run_cell(
     prompt.begin(folder, process)
     stacks.begin(folder, process, folder / PROGRAM_FOLDER)
     step_times.begin()
+    recording.begin()
+    status = FAILED
     try:
         main = main or ModuleType("__main__")
         namespace = program.run_in(main, folder / PROGRAM_FOLDER, before_cell)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
+        status = 0
     except SystemExit as exit_request:
         stacks.leave_word(exit_request.__traceback__)
         status = _requested_exit(exit_request, folder, process)
@@ -188,7 +192,8 @@ def run_cell(
         return fail(error, folder, process, began)
     finally:
         CLOCK.end()
-    return 0
+        recording.end(failed=bool(status))
+    return status
 
 
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:

@@ -10,6 +10,7 @@ recorder's JSON is a private call of PyTorch, tried with 2.13; without it the st
 from __future__ import annotations
 
 import _thread
+import dis
 import faulthandler
 import json
 import os
@@ -18,11 +19,11 @@ import signal
 import sys
 import threading
 import time
-from opcode import opname
+from functools import lru_cache
 from pathlib import Path
 from time import sleep
-from types import FrameType, TracebackType
-from typing import Any, Dict, List, Optional, Tuple
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
@@ -35,7 +36,7 @@ HANG_AFTER_S = 30.0
 
 ASKED_EVERY_S = 0.5
 NOTED_EVERY_S = 4.0
-BETWEEN_SAMPLES_S = 0.1
+BETWEEN_SAMPLES_S = 0.05
 DEEPEST = 100
 
 # File as the user names it, line, function, position in its code, whether it is the user's own,
@@ -44,6 +45,7 @@ Frame = Tuple[str, int, str, int, bool, bool]
 _IN_C = re.compile("CALL|BINARY|INPLACE|COMPARE|FOR_ITER|CONTAINS|IMPORT|ATTR|SUBSCR|EXTEND|FORMAT")
 
 _MOST_PENDING = 20
+FOR, WHILE = "for", "while"
 _C10D = "torch._C._distributed_c10d"
 _teller: Optional[_Teller] = None
 
@@ -78,6 +80,34 @@ def leave_word(traceback: Optional[TracebackType]) -> None:
     """Note at which line the program ends itself, as by `sys.exit()`."""
     if _teller is not None:
         _teller.note_end(traceback)
+
+
+def place() -> str:
+    """Return the innermost line of the program on this thread's stack: `Cell In[7], line 3`."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        shown = program_file(frame.f_code.co_filename)
+        if shown:
+            return f"{shown}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
+    """Return the innermost line of the program among frames of PyTorch's own kind."""
+    for frame in frames:
+        shown = program_file(str(frame.get("filename", "")))
+        if shown:
+            return f"{shown}, line {frame.get('line', 0)}"
+    return ""
+
+
+def program_file(file: str) -> str:
+    """Return a file of the program as its user names it; empty for a file of a library."""
+    folder = os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
+    if file.startswith(folder):
+        return file[len(folder) :]
+    return file if file in functions.labels else ""
 
 
 class _Teller:
@@ -162,7 +192,7 @@ class _Teller:
         for number in range(max(1, samples)):
             if number:
                 sleep(BETWEEN_SAMPLES_S)
-            taken.append(_stacks(this_thread))
+            taken.append(_stacks(this_thread, bool(asked)))
         word = {"request": asked, "time": time.time(), "ended": self._ended}
         word["thread"] = self._thread
         return {**word, "samples": taken, **(_collectives() if asked else {})}
@@ -191,34 +221,62 @@ def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
     return status.st_dev, status.st_ino
 
 
-def _stacks(skipped: int) -> List[Dict[str, Any]]:
-    """Return the stacks of all threads but that one, the innermost frame first."""
+def _stacks(skipped: int, with_loops: bool) -> List[Dict[str, Any]]:
+    """Return the stacks of all threads but that one, the innermost frame first; of the main thread
+    also which kind of loop it is in, FOR or WHILE."""
     names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
     main = threading.main_thread().ident
-    return [
-        {"name": names.get(ident, ""), "main": ident == main, "frames": _frames(frame)}
-        for ident, frame in sys._current_frames().items()
-        if ident != skipped
-    ]
+    stacks = []
+    for ident, frame in sys._current_frames().items():
+        if ident != skipped:
+            frames, loop = _frames(frame, with_loops and ident == main)
+            name = names.get(ident, "")
+            stacks.append({"name": name, "main": ident == main, "frames": frames, "loop": loop})
+    return stacks
 
 
-def _frames(frame: Optional[FrameType]) -> List[Frame]:
+def _frames(frame: Optional[FrameType], with_loops: bool) -> Tuple[List[Frame], str]:
+    """Return a stack up to the program's outermost frame, and its innermost loop."""
     frames: List[Frame] = []
+    loops: List[str] = []
     while frame is not None and len(frames) < DEEPEST:
         frames.append(_frame(frame, frame.f_lineno))
+        loops.append(_loop(frame.f_code, frame.f_lasti) if with_loops and not any(loops) else "")
         frame = frame.f_back
     numbers = [number for number, shown in enumerate(frames) if shown[4]]
-    return frames[: numbers[-1] + 1] if numbers else frames
+    count = numbers[-1] + 1 if numbers else len(frames)
+    return frames[:count], "".join(loops[:count])
+
+
+def _loop(code: CodeType, position: int) -> str:
+    """Return the kind of the innermost loop around a position of some code; empty for none."""
+    around = [(start, kind) for start, end, kind in _loops(code) if start <= position <= end]
+    return max(around)[1] if around else ""
+
+
+@lru_cache(maxsize=256)
+def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
+    """Return the first and the last position of each loop, where it jumps back, and its kind.
+
+    What waits for a coroutine jumps back too, to `SEND`, and is none.
+    """
+    loops = []
+    operations = {step.offset: step for step in dis.get_instructions(code)}
+    for offset, step in operations.items():
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            first = operations.get(step.argval)
+            if first is not None and step.argval < offset and first.opname != "SEND":
+                loops.append((step.argval, offset, FOR if "FOR" in first.opname else WHILE))
+    return loops
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
-    code, folder = frame.f_code, os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
-    file, in_folder = code.co_filename, code.co_filename.startswith(folder)
-    shown = file[len(folder) :] if in_folder else file
-    is_program = functions.is_of_program(file)
-    operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    code = frame.f_code
+    shown = program_file(code.co_filename)
+    is_program = bool(shown)
+    operation = dis.opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (
-        shown,
+        shown or code.co_filename,
         line or 0,
         code.co_name,
         frame.f_lasti,

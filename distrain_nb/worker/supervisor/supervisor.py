@@ -21,12 +21,11 @@ from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
-from distrain_nb.worker.rank import stopping, world
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
@@ -43,6 +42,7 @@ from distrain_nb.worker.supervisor.time_limit import (
     TURN_S,
     TimeLimit,
 )
+from distrain_nb.worker.supervisor.watches import Watches
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
@@ -96,8 +96,8 @@ class Supervisor:
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
-        self._doctor: Optional[HangWatch] = None
-        self._hung = ""
+        self._doctor: Optional[Watches] = None
+        self._note = ""
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
@@ -156,7 +156,7 @@ class Supervisor:
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
-        self._doctor = HangWatch(self._folder, self._children, output).start()
+        self._doctor = Watches(self._folder, self._launch, self._children, output)
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -182,15 +182,17 @@ class Supervisor:
         output.end_streams()
         if self._charts:
             self._charts.finish()
+        if self._doctor:
+            self._ending = self._doctor.finish(self._ending, output.tell)
         self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> str:
-        """Log what the doctor has to say; return why the run stands, or stood, still."""
+        """Log what the watches have to say; return what they have said last."""
         if self._doctor and self._ending is None:
-            self._hung = self._doctor.tell(output.tell)
-            if self._hung and self._doctor.is_stopped:
-                self._decide(State.FAILED, f"stopped by --stop-when-hung: {self._hung}")
-        return self._hung
+            self._note = self._doctor.tell(output.tell)
+            if self._doctor.stop_reason:
+                self._decide(State.FAILED, self._doctor.stop_reason)
+        return self._note
 
     def _service(self) -> int:
         """Return the number in the log of what no process of the run says."""
@@ -263,8 +265,7 @@ class Supervisor:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
         agreed = self._grace.has_agreed
         self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
-        living = [child for child in self._children if child.alive]
-        if living:
+        if living := [child for child in self._children if child.alive]:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
             if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
@@ -367,9 +368,8 @@ class Supervisor:
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
         lost = output.close()
-        alone = world.note(self._folder, len(self._launch.processes))
         charts = self._charts.passed_over() if self._charts else ""
-        note = (alone if state is State.SUCCEEDED else self._hung) or charts
+        note = (self._doctor.last_note(state) if self._doctor else "") or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         note = self._grace.words(state is State.SUCCEEDED) or note

@@ -1,0 +1,355 @@
+"""Facts of weights and gradients that ranks should have in common (hooks: `weight_hooks.py`).
+
+At the first step of an optimizer, then at doubling steps and at the end, each tensor leaves two
+numbers (`projections.py`). Between, a step costs a few dictionary look-ups. Modules under
+DistributedDataParallel are followed by their own names, whichever library wraps them. What is not
+under it is followed by optimizer. Shards of FSDP and tensor parallelism are left alone, as is a
+module with a communication hook of its own, which may keep ranks apart on purpose.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import weakref
+from threading import get_ident
+from typing import Any, Dict, Iterator, List, Set
+
+from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.rank.projections import projections
+from distrain_nb.worker.rank.stacks import place
+
+_SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
+_HYPERPARAMETERS = ("lr", "weight_decay", "momentum", "betas", "eps")
+_SMALL = ("torch.float16", "torch.bfloat16")
+
+
+class _Copies:
+    """Tensors of which ranks should have equal copies, and the steps that they have made."""
+
+    def __init__(self, kind: str, number: int) -> None:
+        self.name = f"{kind} {number}"
+        self.steps = 0
+        self._due = 1
+        self._versions: List[int] = []
+        self._rates = 0.0  # of all steps together
+        self._optimizer: Any = None
+
+    def tensors(self) -> List[Any]:
+        raise NotImplementedError
+
+    def fields(self) -> Dict[str, Any]:
+        """Return what else a fact has to say of this step."""
+        return {}
+
+    def before_step(self) -> None:
+        """Note the state before the first step."""
+        if not self.steps:
+            self._note({})
+
+    def after_step(self, optimizer: Any) -> None:
+        """Count a step. Gradients are noted after it: a closure computes them within."""
+        self.steps += 1
+        self._rates += _rate(optimizer)
+        if self.steps == self._due:
+            self._due *= 2
+            self._optimizer = weakref.ref(optimizer)
+            gradients = projections([tensor.grad for tensor in self.tensors()])
+            self._note({"gradients": gradients, "place": place(), **self._settings()})
+        self._versions = self._current_versions()
+
+    def end(self) -> None:
+        """Note the last step, unless something else has changed the weights since."""
+        noted = self._due // 2
+        if self.steps > noted and self._versions == self._current_versions():
+            self._note(self._settings())
+
+    def _note(self, fields: Dict[str, Any]) -> None:
+        tensors = self.tensors()
+        if not tensors:
+            return
+        small = any(str(tensor.dtype) in _SMALL for tensor in tensors)
+        RECORD.note(
+            WEIGHTS,
+            of=self.name,
+            step=self.steps,
+            weights=projections(tensors),
+            small=small,
+            **fields,
+            **self.fields(),
+        )
+
+    def _settings(self) -> Dict[str, Any]:
+        """Return the settings of the optimizer now, and the sum of its rates so far."""
+        optimizer = self._optimizer and self._optimizer()
+        values = _hyperparameters(optimizer) if optimizer is not None else []
+        return {"values": values, "rates": self._rates}
+
+    def _current_versions(self) -> List[int]:
+        return [version for t in self.tensors()[:1] for version in (t._version, t.data_ptr())]
+
+
+class _Module(_Copies):
+    """A module under DDP, and how its gradients were exchanged."""
+
+    def __init__(self, number: int, ddp: Any, ranks: List[int]) -> None:
+        super().__init__("module", number)
+        self._ddp = weakref.ref(ddp)
+        self.exchanges = self.held_steps = self.bypassed_steps = 0
+        self._exchanged = self._held = False
+        self.bypass = ""  # the line that calls what DDP wraps
+        self._catcher: Any = None
+        names = [name for name, _ in self._named()]
+        shown = type(ddp.module).__name__
+        RECORD.note(MODULE, of=self.name, ranks=ranks, names=names, shown=shown, place=place())
+
+    def _named(self) -> Iterator[Any]:
+        ddp = self._ddp()
+        if ddp is not None:
+            for name, parameter in ddp.module.named_parameters():
+                if name not in ddp.parameters_to_ignore and not is_shard(parameter):
+                    yield name, parameter
+
+    def tensors(self) -> List[Any]:
+        return [parameter for _, parameter in self._named()]
+
+    def forward(self, *, exchanges: bool) -> None:
+        """Note a forward pass through DDP, whose backward pass exchanges gradients or not."""
+        if exchanges:
+            self.exchanges += 1
+            self._exchanged = True
+        else:
+            self._held = True
+
+    def after_step(self, optimizer: Any) -> None:
+        if not self._exchanged:
+            self.held_steps += self._held
+            self.bypassed_steps += not self._held
+            if not self._held:
+                self._catch_bypass()
+        self._exchanged = self._held = False
+        super().after_step(optimizer)
+
+    def _catch_bypass(self) -> None:
+        """Have the wrapped module say, once, who calls it; a healthy program's has no such hook."""
+        ddp = self._ddp()
+        if ddp is None or self._catcher is not None:
+            return
+
+        def caught(*_: Any) -> None:
+            if get_ident() == RECORD.thread:
+                self.bypass = self.bypass or place()
+                self._catcher.remove()
+
+        self._catcher = ddp.module.register_forward_pre_hook(caught)
+
+    def end(self) -> None:
+        if self._catcher is not None:
+            self._catcher.remove()
+        super().end()
+
+    def fields(self) -> Dict[str, Any]:
+        counts = {"exchanges": self.exchanges, "held": self.held_steps}
+        return {**counts, "bypassed": self.bypassed_steps, "bypass": self.bypass}
+
+
+class _Loose(_Copies):
+    """Parameters of an optimizer that no wrapper knows."""
+
+    def __init__(self, number: int, parameters: List[Any], optimizer: Any, others: int) -> None:
+        super().__init__("optimizer", number)
+        self._parameters = parameters
+        RECORD.note(
+            OPTIMIZER,
+            of=self.name,
+            shapes=[list(parameter.shape) for parameter in parameters],
+            names=_names_by_horovod(optimizer, parameters),
+            horovod=is_of_horovod(optimizer),
+            others=others,
+            place=place(),
+        )
+
+    def tensors(self) -> List[Any]:
+        return self._parameters
+
+
+class _Stepping:
+    """An optimizer and the copies that its steps change."""
+
+    def __init__(self, optimizer: Any, copies: List[_Copies]) -> None:
+        self.optimizer = weakref.ref(optimizer)
+        self.count = _count(optimizer)
+        self.copies = copies
+
+    def is_of(self, optimizer: Any) -> bool:
+        return self.optimizer() is optimizer and self.count == _count(optimizer)
+
+
+class TrainingWatch:
+    """What is followed of one run: its modules and optimizers."""
+
+    def __init__(self) -> None:
+        self._modules: Dict[int, _Module] = {}
+        self._stepping: Dict[int, _Stepping] = {}
+        self._loose: List[_Loose] = []
+        self._open: List[int] = []  # optimizers whose step has begun, the outermost first
+        self._hooked: Set[int] = set()
+        self.steps = 0  # of all optimizers
+        self._backwards = 0
+        self.began_ns = 0  # when the first step was made
+        self._is_finite = True
+        self.joins = False
+        self.is_sharded = False
+
+    def add(self, ddp: Any, ranks: List[int]) -> None:
+        """Follow a module that DDP has wrapped."""
+        if len(ranks) > 1:
+            self._modules[id(ddp)] = _Module(len(self._modules), ddp, ranks)
+            self._stepping.clear()
+
+    def leave(self, ddp: Any) -> None:
+        """Follow it no more: it exchanges in a way of its own."""
+        self._modules.pop(id(ddp), None)
+        self._hooked.update(id(parameter) for parameter in ddp.module.parameters())
+        self._stepping.clear()
+
+    def forward(self, ddp: Any, *, exchanges: bool) -> bool:
+        """Note a forward pass of a module; say whether it is followed."""
+        module = self._modules.get(id(ddp))
+        self._open.clear()  # a step that has failed never ends
+        if module is not None:
+            module.forward(exchanges=exchanges)
+        return module is not None
+
+    def backward(self, tensors: Any) -> None:
+        """Note the first loss that is not finite. A GPU is not waited for: its losses are passed
+        over."""
+        self._backwards += 1
+        if self._is_finite and getattr(tensors, "is_cpu", False) and tensors.numel() == 1:
+            value = float(tensors.detach())
+            if not math.isfinite(value):
+                self._is_finite = False
+                where = {"place": place(), "step": self.steps + 1}
+                RECORD.note(LOSS, backward=self._backwards, value=str(value), **where)
+
+    def before_step(self, optimizer: Any) -> None:
+        key = id(optimizer)
+        self.began_ns = self.began_ns or time.time_ns()
+        if key in self._open:
+            del self._open[self._open.index(key) :]
+        self._open.append(key)
+        if len(self._open) == 1:
+            for copies in self._of(optimizer).copies:
+                copies.before_step()
+
+    def after_step(self, optimizer: Any) -> None:
+        """Count a step. That of an optimizer within another is no step by itself: the outer one may
+        exchange weights after it."""
+        key = id(optimizer)
+        inner = bool(self._open) and self._open[0] != key
+        if key in self._open:
+            del self._open[self._open.index(key) :]
+        if not inner:
+            self.steps += 1
+            for copies in self._of(optimizer).copies:
+                copies.after_step(optimizer)
+
+    @property
+    def largest(self) -> int:
+        """The elements of the largest parameter that is followed."""
+        return max((t.numel() for copies in self._all() for t in copies.tensors()), default=1)
+
+    def end(self) -> Dict[str, Any]:
+        """Note the last steps. Return what the fact of the end has of them."""
+        for copies in self._all():
+            copies.end()
+        return {
+            "steps": {copies.name: copies.steps for copies in self._all()},
+            "exchanges": {m.name: m.exchanges for m in self._modules.values()},
+            "backwards": self._backwards,
+            "joins": self.joins,
+            "sharded": self.is_sharded,
+        }
+
+    def _all(self) -> List[_Copies]:
+        return [*self._modules.values(), *self._loose]
+
+    def _of(self, optimizer: Any) -> _Stepping:
+        entry = self._stepping.get(id(optimizer))
+        if entry is None or not entry.is_of(optimizer):
+            entry = self._stepping[id(optimizer)] = _Stepping(optimizer, self._copies(optimizer))
+        return entry
+
+    def _copies(self, optimizer: Any) -> List[_Copies]:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        present = {id(p) for p in parameters}
+        copies: List[_Copies] = []
+        for module in self._modules.values():
+            wrapped = {id(tensor) for tensor in module.tensors()}
+            if wrapped & present:
+                copies.append(module)
+                present -= wrapped
+        sharded = any(map(is_shard, parameters))
+        self.is_sharded |= sharded
+        loose = [p for p in parameters if id(p) in present and id(p) not in self._hooked]
+        if loose and not sharded and _has_world():
+            others = len(parameters) - len(loose)
+            number = len(self._loose)
+            self._loose.append(_Loose(number, loose, optimizer, others))
+            copies.append(self._loose[-1])
+        return copies
+
+
+WATCH = TrainingWatch()
+
+
+def is_shard(tensor: Any) -> bool:
+    """Return whether a tensor is one rank's part of something."""
+    names = {base.__name__ for base in type(tensor).__mro__}
+    return bool(names.intersection(_SHARDS)) or hasattr(tensor, "_is_flat_param")
+
+
+def is_of_horovod(optimizer: Any) -> bool:
+    """Return whether Horovod exchanges what an optimizer reads."""
+    synchronize = getattr(type(optimizer), "synchronize", None)
+    return str(getattr(synchronize, "__module__", "")).startswith("horovod.")
+
+
+def _names_by_horovod(optimizer: Any, parameters: List[Any]) -> List[str]:
+    names = getattr(optimizer, "_parameter_names", None) or {}
+    return [str(names.get(parameter, "")) for parameter in parameters]
+
+
+def _has_world() -> bool:
+    """Return whether the program has made a group of ranks, by PyTorch or Horovod."""
+    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    if c10d is not None and c10d.is_initialized():
+        return int(c10d.get_world_size()) > 1
+    sets: Any = sys.modules.get("horovod.common.process_sets")
+    ranks: Any = getattr(getattr(sets, "global_process_set", None), "ranks", None)
+    return len(ranks or ()) > 1
+
+
+def _count(optimizer: Any) -> int:
+    return sum(len(group["params"]) for group in optimizer.param_groups)
+
+
+def _rate(optimizer: Any) -> float:
+    """Return the sum of an optimizer's learning rates; a tensor would have to be waited for."""
+    total = 0.0
+    for group in optimizer.param_groups:
+        rate = group.get("lr")
+        if type(rate) is float:
+            total += rate
+    return total
+
+
+def _hyperparameters(optimizer: Any) -> List[List[float]]:
+    """Return the numbers of each group of an optimizer that steps depend on."""
+    groups = []
+    for group in optimizer.param_groups:
+        values = [group[name] for name in _HYPERPARAMETERS if name in group]
+        flat = [n for value in values for n in (value if isinstance(value, tuple) else (value,))]
+        groups.append([float(number) for number in flat if isinstance(number, (int, float))])
+    return groups

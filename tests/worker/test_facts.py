@@ -1,0 +1,319 @@
+"""What is compared between ranks: a difference is named with its cause, and what is well is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb.worker.facts import record
+from distrain_nb.worker.facts.comparing import compare, deviations_in, is_ignored
+from distrain_nb.worker.facts.deviations import CODES, Deviation, named
+from distrain_nb.worker.facts.record import (
+    MOST_BYTES,
+    Fact,
+    FactRecord,
+    packed,
+    read_facts,
+    unpacked,
+)
+from distrain_nb.worker.files.folder import FACTS_FOLDER
+
+MODULE: Fact = {"kind": "module", "of": "module 0", "ranks": [0, 1], "names": ["a", "b"],
+                "place": "line 1"}  # fmt: skip
+NO_LOADERS: list[Fact] = []
+
+
+def weights(step: int, *values: float, of: str = "module 0", **fields: Any) -> Fact:
+    """A fact of tensors that have these projections, and the norm 1."""
+    numbers = packed(number for value in values for number in (value, 1.0))
+    fact = {"kind": "weights", "of": of, "step": step, "weights": numbers, "place": f"line {step}"}
+    return {**fact, **fields}
+
+
+def gradients(*values: float) -> str:
+    return packed(number for value in values for number in (value, abs(value)))
+
+
+def calls(*entries: tuple[int, str, str, str, bool], **fields: Any) -> Fact:
+    """A fact of collectives of the default group: number, operation, sizes, line, in backward."""
+    rows = [(0, "0", n, name, sizes, "float", line, back) for n, name, sizes, line, back in entries]
+    return {"kind": "collectives", "groups": {"0": [0, 1]}, "calls": rows, **fields}
+
+
+def end(**fields: Any) -> Fact:
+    return {"kind": "end", "failed": False, **fields}
+
+
+def codes(*ranks: list[Fact], ignored: tuple[str, ...] = ()) -> list[str]:
+    return [deviation.code for deviation in compare(dict(enumerate(ranks)), ignored)]
+
+
+def only(*ranks: list[Fact]) -> Deviation:
+    (deviation,) = compare(dict(enumerate(ranks)))
+    return deviation
+
+
+def test_equal_weights_are_well_and_roundings_are_none_of_a_difference() -> None:
+    one = [MODULE, weights(0, 0.5, 0.5), weights(1, 0.4, 0.4), weights(2, 0.3, 0.3)]
+    other = [MODULE, weights(0, 0.5, 0.5), weights(1, 0.4, 0.400001), weights(2, 0.3, 0.3)]
+    assert codes(one, one) == codes(one, other) == []
+
+
+def test_the_first_tensor_that_differs_is_named_with_its_steps() -> None:
+    one = [MODULE, weights(0, 0.5, 0.5), weights(2, 0.4, 0.4), weights(4, 0.4, 0.4)]
+    other = [MODULE, weights(0, 0.5, 0.5), weights(2, 0.4, 0.4), weights(4, 0.4, 0.1)]
+    deviation = only(one, other)
+    assert deviation.code == "weights.differ"
+    assert deviation.sentence.startswith(
+        "line 4: b differs between ranks 0 and 1 since step 4 (equal at step 2)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "code"),
+    [
+        ({"bypassed": 1, "bypass": "line 9"}, {"bypassed": 1}, "gradients.bypassed"),
+        ({"held": 1}, {"held": 1}, "gradients.no-sync"),
+        ({"exchanges": 1}, {"exchanges": 2}, "weights.skipped-step"),
+        ({"values": [[0.1]]}, {"values": [[0.2]]}, "numbers.rate"),
+        ({"values": [[0.1]], "rates": 0.1}, {"values": [[0.1]], "rates": 0.3}, "numbers.rate"),
+    ],
+)
+def test_the_cause_of_a_difference_is_named(
+    mine: dict[str, Any], theirs: dict[str, Any], code: str
+) -> None:
+    one = [MODULE, weights(0, 0.5), weights(1, 0.4, **mine), end()]
+    other = [MODULE, weights(0, 0.5), weights(1, 0.3, **theirs), end()]
+    assert codes(one, other) == [code]
+    assert only(one, other).place == mine.get("bypass", "line 1")
+
+
+def test_steps_without_exchange_whose_weights_are_equal_are_well() -> None:
+    facts = [MODULE, weights(0, 0.5), weights(1, 0.4, bypassed=1, held=1)]
+    assert codes(facts, facts) == []
+
+
+def test_a_program_that_averages_weights_itself_goes_round_ddp_on_purpose() -> None:
+    one = [MODULE, weights(0, 0.5), weights(1, 0.4, held=1)]
+    other = [MODULE, weights(0, 0.5), weights(1, 0.3, held=1)]
+    assert codes(one, other) == []  # it may still average
+    averages = calls(large=True)
+    assert codes([*one, averages, end()], [*other, averages, end()]) == []
+    assert codes([*one, end()], [*other, end()]) == ["gradients.no-sync"]
+
+
+def test_ranks_of_other_groups_are_not_compared() -> None:
+    one = [{**MODULE, "ranks": [0, 2]}, weights(0, 0.5), weights(1, 0.4)]
+    other = [{**MODULE, "ranks": [1, 3]}, weights(0, 0.5), weights(1, 0.1)]
+    assert codes(one, other, one, other) == []
+
+
+def optimizer(**fields: Any) -> Fact:
+    fact = {"kind": "optimizer", "of": "optimizer 0", "shapes": [[2, 2]], "names": [""]}
+    return {**fact, "horovod": False, "others": 0, "place": "line 5", **fields}
+
+
+def loose(start: float, later: float, gradient: float, **fields: Any) -> list[Fact]:
+    noted = [
+        weights(step, later, of="optimizer 0", gradients=gradients(gradient)) for step in (1, 2)
+    ]
+    begun = weights(0, start, of="optimizer 0")
+    return [optimizer(**fields), begun, *noted, calls(large=False), end()]
+
+
+def test_models_that_nobody_wraps_are_named_only_if_one_model_was_meant() -> None:
+    one, other = loose(0.5, 0.4, 1.0), loose(0.5, 0.1, 2.0)
+    assert codes(one, other) == ["gradients.unwrapped"]
+    ensemble = loose(0.3, 0.1, 2.0)
+    assert codes(one, ensemble) == []  # which begins with other weights
+    loader = {"kind": "loader", "of": "line 3", "replicas": 2}
+    assert codes([*one, loader], [*ensemble, loader]) == ["gradients.unwrapped"]
+    averaging = [*one[:-2], calls(large=True), end()]
+    assert codes(averaging, other) == []
+    sharded = [*one[:-1], end(sharded=True)]
+    assert codes(sharded, other) == []
+    assert codes(one[:-1], other[:-1]) == []  # they may still exchange weights
+
+
+def test_equal_gradients_of_different_weights_need_a_common_start() -> None:
+    deviation = only(loose(0.5, 0.4, 1.0), loose(0.3, 0.2, 1.0))
+    assert deviation.code == "weights.start" and "dist.broadcast" in deviation.text
+    by_horovod = only(loose(0.5, 0.4, 1.0, horovod=True), loose(0.3, 0.2, 1.0, horovod=True))
+    assert "hvd.broadcast_parameters" in by_horovod.text
+
+
+def test_parameters_beside_a_wrapped_model_are_named() -> None:
+    one, other = loose(0.5, 0.4, 1.0, others=2), loose(0.5, 0.1, 2.0, others=2)
+    assert codes(one, other) == ["gradients.outside"]
+    assert codes(one, loose(0.5, 0.4, 1.0, others=2)) == []
+
+
+def test_two_lines_in_one_collective_are_told_by_what_the_ranks_do_there() -> None:
+    backward = calls((4, "all_reduce", "5", "line 3", True))
+    deviation = only([backward], [calls((4, "all_reduce", "5", "line 9", False))])
+    assert deviation.code == "collectives.mixed" and deviation.place == "line 9"
+    assert "the exchange of gradients on rank 0 (line 3)" in deviation.text
+    shapes = only(
+        [calls((4, "all_reduce", "5", "line 3", False))],
+        [calls((4, "all_reduce", "1", "line 3", False))],
+    )
+    assert "all_reduce of 5 float on rank 0" in shapes.text
+    mark = {"kind": "mark", "text": "0\t0\t4\tall_reduce\tone\tline 9\t0"}
+    assert codes([backward], [calls(), mark]) == ["collectives.mixed"]
+
+
+def test_collectives_that_may_differ_are_well() -> None:
+    root = [calls((1, "broadcast", "2", "line 3", False), (2, "gather", "2", "line 5", False))]
+    others = [calls((1, "broadcast", "2", "line 4", False), (2, "gather", "9", "line 6", False))]
+    assert codes(root, others) == []  # lines alone
+    backward = [calls((1, "all_reduce", "25", "line 3", True))]
+    begun = [calls(), {"kind": "mark", "text": "0\t0\t1\tall_reduce\t\tline 2\t1"}]
+    assert codes(backward, begun) == []  # whose size is not known yet
+    on_a_thread = [calls((1, "all_reduce", "25", "", False))]
+    assert codes(backward, on_a_thread) == []
+
+
+def test_a_rank_that_has_ended_while_another_fails_in_a_collective_is_named() -> None:
+    done = [calls((1, "all_reduce", "5", "line 3", True)), end()]
+    more = calls((1, "all_reduce", "5", "line 3", True), (2, "all_reduce", "5", "line 3", True))
+    deviation = only(done, [more, {**end(), "failed": True}])
+    assert deviation.code == "collectives.left"
+    assert deviation.text.startswith("rank 0 has ended after 1 collectives")
+    assert codes(done, [more, end()]) == []
+
+
+def test_different_numbers_of_steps_are_named_unless_ranks_join() -> None:
+    one, other = [MODULE, end(steps={"module 0": 3})], [MODULE, end(steps={"module 0": 5})]
+    assert codes(one, other) == ["steps.uneven"]
+    joined = [MODULE, end(steps={"module 0": 5}, joins=True)]
+    assert codes(one, joined) == codes(one, [MODULE]) == []
+
+
+def loader(**fields: Any) -> Fact:
+    fact = {"kind": "loader", "of": "line 8 (1)", "read_at": "line 8", "made_at": "line 7"}
+    sampler = {"sampler": "DistributedSampler", "shuffles": True, "replicas": 2, "replica": 0}
+    return {**fact, "size": 8, "drawn": 4, "subset": None, "split_at": "", **sampler, **fields}
+
+
+def samples(indices: list[int], contents: list[float], epoch: int = 1, steps: int = 2) -> Fact:
+    fact = {"kind": "samples", "of": "line 8 (1)", "epoch": epoch, "began": 0, "steps": steps}
+    return {**fact, "indices": indices, "contents": packed(contents)}
+
+
+PLAIN = {"sampler": "RandomSampler", "shuffles": None, "replicas": 1, "drawn": 8}
+ONE, TWO = samples([0, 2, 4], [0.1, 0.3, 0.5]), samples([1, 3, 5], [0.2, 0.4, 0.6])
+
+
+def test_shares_of_one_dataset_are_well() -> None:
+    assert codes([MODULE, loader(), ONE], [MODULE, loader(), TWO]) == []
+    own = samples([0, 2, 4], [7.0, 8.0, 9.0])  # a dataset of its own
+    assert codes([MODULE, loader(**PLAIN), ONE], [MODULE, loader(**PLAIN), own]) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        ([loader(), ONE], [loader(), ONE], "data.same"),
+        ([loader(**PLAIN), ONE], [loader(**PLAIN), samples([4, 0], [0.5, 0.1])], "data.unshared"),
+        ([loader(subset="4 of 8: a"), ONE], [loader(subset="4 of 8: b"), TWO], "data.split"),
+        ([loader(size=8), ONE], [loader(size=6), TWO], "data.split"),
+        ([loader(**PLAIN, subset="a"), ONE],
+         [loader(**PLAIN, subset="b"), samples([4, 0], [0.5, 0.1])], "data.split"),
+    ],
+)  # fmt: skip
+def test_data_that_is_shared_out_wrongly_is_named(
+    first: list[Fact], second: list[Fact], code: str
+) -> None:
+    assert codes([MODULE, *first], [MODULE, *second]) == [code]
+    assert codes(NO_LOADERS + first, second) == []  # ranks that exchange no gradients
+
+
+def test_an_evaluation_and_samples_that_are_all_alike_say_nothing() -> None:
+    evaluation = samples([0, 2], [0.1, 0.3], steps=0)
+    assert codes([MODULE, loader(), evaluation], [MODULE, loader(), evaluation]) == []
+    ones = samples([0, 2, 4], [1.0, 1.0, 1.0])
+    assert codes([MODULE, loader(), ones], [MODULE, loader(), ones]) == []
+
+
+def test_an_order_that_every_epoch_has_is_named() -> None:
+    first, second = samples([0, 2, 4, 6], [0.0] * 4), samples([0, 2, 4, 6], [0.0] * 4, epoch=2)
+    mine = [MODULE, loader(), first, second]
+    theirs = [MODULE, loader(), *(samples([1, 3, 5, 7], [9.0] * 4, epoch=n) for n in (1, 2))]
+    assert codes(mine, theirs) == ["data.epoch"]
+    assert codes(mine[:-1], theirs) == []
+    told = [loader(shuffles=False), first, second]
+    assert codes([MODULE, *told], [MODULE, *told[:1], *theirs[2:]]) == []
+
+
+def test_a_loss_that_is_not_finite_on_one_rank_first_is_named() -> None:
+    lost = {"kind": "loss", "value": "nan", "place": "line 3"}
+    one = [MODULE, {**lost, "backward": 5, "step": 5}]
+    later = [MODULE, {**lost, "backward": 6, "step": 6}]
+    assert only(later, one).ranks == (1,) and only(later, one).code == "numbers.loss"
+    assert codes(one, one) == []  # it diverges
+    assert codes(one, [MODULE]) == []  # nothing is known of the other yet
+    assert codes(one, [MODULE, end(backwards=7)]) == ["numbers.loss"]
+
+
+def test_codes_and_kinds_are_ignored() -> None:
+    one = [MODULE, weights(0, 0.5), weights(1, 0.4)]
+    other = [MODULE, weights(0, 0.5), weights(1, 0.3)]
+    assert codes(one, other, ignored=("weights.differ",)) == []
+    assert codes(one, other, ignored=("weights",)) == []
+    assert codes(one, other, ignored=("weight", "data")) == ["weights.differ"]
+    assert all(is_ignored(code, [code]) for code in CODES)
+
+
+def test_numbers_survive_packing() -> None:
+    numbers = [0.5, -2.0, float("inf"), 1e300]
+    assert unpacked(packed(numbers)) == [0.5, -2.0, float("inf"), float("inf")]
+    assert named([0]) == "rank 0" and named(range(20)).endswith("6 and 13 more")
+
+
+def test_a_record_is_bounded_and_ends(tmp_path: Path) -> None:
+    kept = FactRecord()
+    kept.begin(tmp_path / FACTS_FOLDER, 1, 2)
+    for number in range(200):
+        kept.note("weights", number=number, text="x" * 10_000)
+    kept.mark("0\tmark")
+    kept.end(steps=3)
+    kept.note("weights", number=-1)
+    facts = read_facts(tmp_path)[1]
+    kinds = [fact["kind"] for fact in facts]
+    assert kinds[0] == "begin" and kinds[-2:] == ["end", "mark"]
+    size = sum(file.stat().st_size for file in (tmp_path / FACTS_FOLDER).iterdir())
+    assert 50 < len(facts) < 200 and size < MOST_BYTES + (1 << 10)
+
+
+def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
+        kept.mark(f"0\t0\t{rank}\tall_reduce")
+        if not rank:
+            kept.end()
+    before = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
+    record.settle(tmp_path, [0, 1, 2])
+    after = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
+    assert after[0] == before[0] and after[1] > before[1]
+    (tmp_path / FACTS_FOLDER / "rank-1.mark").unlink()
+    assert read_facts(tmp_path)[1][-1]["text"].startswith("0\t0\t1")
+
+
+def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rank, attempt in ((0, "1"), (1, "2"), (2, "2")):
+        monkeypatch.setenv(record.ATTEMPT_VARIABLE, attempt)
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 3)
+        kept.note("module", of="module 0", ranks=[1, 2], names=[])
+    with (tmp_path / FACTS_FOLDER / "rank-2.jsonl").open("ab") as file:
+        file.write(b"\xff{\n" + json.dumps({"kind": "end"}).encode())
+    facts = read_facts(tmp_path)
+    assert list(facts) == [1, 2]
+    assert [fact["kind"] for fact in facts[2]] == ["begin", "module"]
+    assert deviations_in(tmp_path) == () == deviations_in(tmp_path / "none")
