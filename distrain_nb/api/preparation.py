@@ -25,7 +25,7 @@ from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
-from distrain_nb.backends.uploads import local_path, upload_of
+from distrain_nb.backends.uploads import with_uploads
 from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, OptionError
@@ -50,29 +50,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
-    from distrain_nb.backends.uploads import Upload
     from distrain_nb.layout import Layout
-
-
-def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
-    """Return the job with URIs for all of its data that its machines can't read where they are; its
-    `uploads` are to get there yet. Raises OptionError."""
-    below = backend.staging(job) if job.data else ""
-    if not below:
-        return job
-    texts: list[str] = []
-    uploads: list[Upload] = []
-    for text in job.data:
-        name, _, uri = text.partition("=")
-        path, rest = backend.parts(uri)
-        source = local_path(name, path, backend.mounted) if path else None
-        if source is None:
-            texts.append(text)
-            continue
-        upload = upload_of(name, source, below, job.config.data_limit)
-        uploads.append(upload)
-        texts.append(f"{name}={upload.uri}{rest}")
-    return replace(job, data=tuple(texts), uploads=tuple(uploads))
 
 
 @dataclass(frozen=True)

@@ -178,15 +178,20 @@ def prepare() -> None:
     frameworks.change_jax()
 
 
-def run(
-    folder: Path, main: Optional[ModuleType] = None, before_cell: Callable[[], None] = lambda: None
+def run(folder: Path) -> Dict[str, Any]:
+    """Run a program folder as a new `__main__` and give its names. Raises whatever it raises."""
+    prepare()
+    return run_in(ModuleType("__main__"), folder)
+
+
+def run_in(
+    main: ModuleType, folder: Path, before_cell: Callable[[], None] = lambda: None
 ) -> Dict[str, Any]:
-    """Run a program folder as `__main__` and give its names. A rank that stays runs it in the
-    `main` that it has. `before_cell` is called when all is there that the cell needs. Raises
-    whatever it raises."""
+    """Run a program folder in a module, as `__main__`, and give its names. `before_cell` is called
+    when all is there that the cell needs. Raises whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
-    main = _become_main(main or ModuleType("__main__"), folder, entry)
+    _become_main(main, folder, entry)
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
@@ -286,7 +291,7 @@ def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
             tell_linecache(piece.label, 1, piece.text.split("\n"))
 
 
-def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> ModuleType:
+def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> None:
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
     main.__package__ = entry.package
@@ -298,7 +303,6 @@ def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> ModuleTyp
         # Of all cells that a rank has run, only those stay on the path that brought modules.
         if sys.path[:1] != [str(place)] and not (stays and not _brings_modules(place)):
             sys.path.insert(0, str(place))
-    return main
 
 
 def _brings_modules(folder: Path) -> bool:
@@ -307,5 +311,4 @@ def _brings_modules(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    prepare()
     run(Path(sys.argv[1]))
