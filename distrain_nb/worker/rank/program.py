@@ -22,6 +22,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
 from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.package_state import ARGUMENTS_VARIABLE as ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.package_state import added_arguments as added_arguments
 from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -36,9 +38,6 @@ OF_PROGRAM = (
     expected.EXPECTED,
     LATER,
 )  # what stands beside its code
-# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
-# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
-ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 RECEIVER = "KUBEFLOW_TRAINER_SERVER_URL"  # where transformers and Kubeflow's programs report to
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 
@@ -126,11 +125,6 @@ def variables(folder: Path) -> Dict[str, str]:
     except FileNotFoundError:
         return {}
     return environment
-
-
-def added_arguments() -> List[str]:
-    """Return the arguments that whoever started the job has added."""
-    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
 
 
 def parameters(folder: Path) -> Dict[str, str]:
