@@ -1,5 +1,6 @@
 """Settings of the process: which ones the notebook has made, and what changed them while the world
-was asked. Variables of the environment: what statements found there."""
+was asked. Variables of the environment: what statements found there. Random generators: where they
+were when a cell began."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import re
 import sys
 import warnings
 from dis import get_instructions
+from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -238,3 +240,53 @@ def _value(variable: str) -> str | None:
 def has_changed(read: VariablesRead) -> set[str]:
     """Return the variables that are others by now."""
     return {name for name, value in read.values.items() if _value(name) != value}
+
+
+# -- random generators ----------------------------------------------------------------------------
+
+_GENERATORS = {  # what reads a generator's state, and what sets it
+    "random": ("getstate", "setstate"),
+    "numpy.random": ("get_state", "set_state"),
+    "torch": ("get_rng_state", "set_rng_state"),
+}
+
+
+def generator_states() -> dict[str, Any]:
+    """Return the states of Python's generator, NumPy's and PyTorch's, if these are imported."""
+    return {name: getattr(module, _GENERATORS[name][0])() for name, module in _with_generators()}
+
+
+def restore_generators(before: dict[str, Any]) -> None:
+    """Put the generators where they were."""
+    for name, module in _with_generators():
+        if name in before:
+            getattr(module, _GENERATORS[name][1])(before[name])
+
+
+def _with_generators() -> list[tuple[str, Any]]:
+    modules = [(name, sys.modules.get(name)) for name in _GENERATORS]
+    # A module that is being imported lacks its functions.
+    return [(name, module) for name, module in modules if hasattr(module, _GENERATORS[name][1])]
+
+
+class Begun:
+    """The generators' states at the beginnings of cells, and the seconds that these took, unless
+    they imported something. Only of cells that asked: a state is a few kilobytes."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[str, Any]] = {}
+        self.took: dict[str, float] = {}
+        self._now: dict[str, Any] = {}
+        self._at, self._modules = 0.0, 0
+
+    def begin(self, label: str) -> None:
+        self.states.pop(label, None)
+        self.took.pop(label, None)
+        self._now, self._at, self._modules = generator_states(), monotonic(), len(sys.modules)
+
+    def end(self, label: str, *, asked: bool) -> None:
+        if asked:
+            self.states[label] = self._now
+            imported = len(sys.modules) != self._modules
+            self.took[label] = 0.0 if imported else monotonic() - self._at
+        self._now = {}

@@ -33,6 +33,8 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
+from distrain_nb.program.proof.made import proven
+from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 LIMIT = 64 * 2**20
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -91,8 +94,38 @@ def capture(
     code = _read(cell, first_line, late_annotations=past.late_annotations)
     if any(finding.code == SYNTAX_ERROR for finding in code.findings):
         return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
+    asked = _Asked(cell, first_line, notebook, past, code, limit)
+    again = replayed(past, notebook.observer)
+
+    def attempt(by_cells: bool) -> tuple[Program, Gathering]:
+        gathering = _gathered(
+            asked, results, again if isinstance(again, Replay) else None, by_cells
+        )
+        return _assembled(asked, gathering, include, require, for_image=for_image), gathering
+
+    # Ranks that stay have names of their own, which no fork has.
+    return proven(attempt, None if notebook.ranks else again)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is captured: a cell, from a line on, with its notebook and the bytes it may take."""
+
+    cell: Cell
+    first_line: int
+    notebook: Notebook
+    past: ExecutionHistory
+    code: _Code
+    limit: int
+
+
+def _gathered(
+    asked: _Asked, results: Sequence[str], again: Replay | None, by_cells: bool
+) -> Gathering:
+    """Find all that a cell needs; `by_cells`: those that asked for the rank run again whole."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
     own = own_names(code.tree, code.names, past, notebook.namespace)
-    gathering = Gathering(notebook, past, limit, own)
+    gathering = Gathering(notebook, past, asked.limit, own, again, by_cells)
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
@@ -107,15 +140,28 @@ def capture(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
+    return gathering
+
+
+def _assembled(
+    asked: _Asked,
+    gathering: Gathering,
+    include: Sequence[str],
+    require: Sequence[str],
+    *,
+    for_image: bool,
+) -> Program:
+    """Write the program of all that was found."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
     sent = leave_out(gathering, notebook.ranks) if notebook.ranks else None
-    items = arrange(gathering.found, past, gathering.repeated)
+    items = arrange(gathering.found, past, gathering.repeated, _cells_of(gathering))
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
-    data, value_findings = data_of(gathering, items, limit)
+    data, value_findings = data_of(gathering, items, asked.limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     flags = compile(code.tree, "", "exec", _AWAITS, dont_inherit=True).co_flags
-    body = Body(cell.label, code.text, first_line, bool(flags & inspect.CO_COROUTINE))
+    body = Body(cell.label, code.text, asked.first_line, bool(flags & inspect.CO_COROUTINE))
     main, segments = assemble(futures, _import_lines(gathering.found), items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
@@ -241,9 +287,25 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.repeat(item.statement.text.splitlines()[0], item)
+    for path, item in _in_modules(gathering.replay):
+        gathering.repeat(path, item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
+
+
+def _cells_of(gathering: Gathering) -> tuple[Executed, ...]:
+    """Return the statements of the cells that run again whole."""
+    replay = gathering.replay
+    return tuple(replay.executed) if replay and gathering.by_cells else ()
+
+
+def _in_modules(replay: Replay | None) -> Iterator[tuple[str, Executed]]:
+    """Yield what a package's module has that another rank has otherwise, with the statement that
+    put it there: `builtins.print`, by `builtins.print = print if rank == 0 else quiet`."""
+    for path, (_, executed) in replay.knows.items() if replay else ():
+        if not path.isidentifier():
+            yield path, executed
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -267,7 +329,7 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, gathering.repeated)
+    items = arrange(found, gathering.history, gathering.repeated, _cells_of(gathering))
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.watch import asked_by_command
-from distrain_nb.program.advice.reading import CUSTOMARY
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import asking
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.python.names import names_of
 from distrain_nb.program.python.reads import Read
-from distrain_nb.repairs import add_line, write_name
+from distrain_nb.repairs import add_line
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
 
@@ -40,23 +37,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.python.reads import ByText
 
     _MadeAgain = Iterable[tuple[Needed, Executed]]
-
-
-def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
-    """Return a hint, and repairs of the cell: the import that is missing, or the name that is
-    meant."""
-    close = "" if name in CUSTOMARY else closest(name, known, cutoff=0.75)
-    package, _, part = CUSTOMARY.get(name, name).rpartition(".")
-    own = part if part == name else f"{part} as {name}"
-    line = f"from {package} import {own}" if package else f"import {own}"
-    try:
-        there = find_spec((package or part).partition(".")[0]) is not None
-    except (ImportError, ValueError):  # a module that hides where it is from
-        there = False
-    fixes = (*([write_name(name, close)] if close else ()), *([add_line(line)] if there else ()))
-    if close:
-        return f"did you mean `{close}`?", fixes
-    return "import it in the cell" if there else "define it before, or in the cell", fixes
 
 
 def listed(names: Sequence[str], shown: int = 12) -> str:

@@ -20,6 +20,7 @@ from distrain_nb.program.gathering.module_state import (
     modules_in,
 )
 from distrain_nb.program.gathering.ranks import settle
+from distrain_nb.program.gathering.refused import of_prompt, undefined
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -30,6 +31,7 @@ from distrain_nb.program.gathering.resolve import (
     SourceCode,
     Value,
     as_data,
+    by_replay,
     by_statement,
     is_builtin,
 )
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.proof.replay import Replay
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
 
@@ -68,6 +71,8 @@ class Gathering:
     history: ExecutionHistory
     limit: int
     own: frozenset[str] = frozenset()  # what the cell sets before functions read it
+    replay: Replay | None = None  # of the cells that asked for the rank
+    by_cells: bool = False  # these cells run again, not only statements
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
@@ -79,13 +84,14 @@ class Gathering:
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
+    measured: set[str] = field(default_factory=set)  # results, which are the notebook's
     _unread: dict[str, PendingName] = field(default_factory=dict)  # small values, by their names
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
         observer = self.notebook.observer or Observer(names, lambda *_: None)
         self._shared = shared_names(names, observer.holds())
-        seen = SeenReads(observer, watched)
+        seen = SeenReads(observer, watched, self.replay)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
@@ -182,17 +188,11 @@ class Gathering:
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
         self._read_back()
-        self.findings += doubts.rebound(self.found, self.repeated, self.world)
+        if not self.by_cells:
+            self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
-        set_inside = doubts.set_by_functions(self.found, self.history)
-        for pending in self._missing:
-            if pending.name not in set_inside:
-                names = {*self.notebook.namespace, *dir(builtins)}
-                hint, fixes = doubts.undefined_name(pending.name, names)
-                severity = Severity.ERROR if pending.at_once else Severity.WARNING
-                message = f"`{pending.name}` is not defined in the notebook: {hint}"
-                self.say("undefined-name", severity, pending.where, message, *fixes)
+        self.findings += undefined(self._missing, self.found, self.history, self.notebook)
         known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
@@ -215,6 +215,8 @@ class Gathering:
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
+        elif how := by_replay(name, self):
+            self._take(Needed(name, value, how, (pending.where,)), pending)
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
@@ -236,9 +238,8 @@ class Gathering:
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
-            made = (
-                None if pending.deleted else remake(pending.name, value, pending.where, self.world)
-            )
+            name, where = pending.name, pending.where
+            made = None if pending.deleted else remake(name, value, where, self.world)
             if made is None or not self._remade(made, pending, value):
                 self._carry(pending, None if pending.deleted else value)
         else:
@@ -249,7 +250,8 @@ class Gathering:
         if isinstance(needed.how, SourceCode):
             self._source(pending, needed.how)
             limits = self.definitions, self.limit
-            weights = weights_of(needed, pending.where, *limits)
+            own_weights = self.replay is not None and self.replay.gives_weights(needed.name)
+            weights = () if own_weights else weights_of(needed, pending.where, *limits)
             caches = caches_of(needed, pending.where, self.world, self.definitions)
             state = state_of(needed, pending.where, self.world, *limits)
             for weight in (*weights, *state, *caches):
@@ -270,6 +272,8 @@ class Gathering:
             self._not_captured(pending, f"{type(value).__name__}, made for the notebook's process")
             return True
         self.findings.append(made.finding)
+        if not made.refused:
+            self.measured.add(pending.name)
         if made.refused:
             self._settled.add(pending.name)
         return made.refused
@@ -390,10 +394,5 @@ class Gathering:
 
     def _prompt(self, pending: PendingName) -> None:
         self._settled.add(pending.name)
-        if pending.name == "get_ipython" and not (pending.at_once and pending.required):
-            return
-        message = (
-            f"`{pending.name}` belongs to the notebook and does not exist in a run:"
-            " assign what you need of it to a variable in another cell"
-        )
-        self.say("not-portable", Severity.ERROR, pending.where, message)
+        if pending.name != "get_ipython" or (pending.at_once and pending.required):
+            self.findings.append(of_prompt(pending.name, pending.where))

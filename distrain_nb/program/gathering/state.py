@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
 from logging import Logger
+from threading import Event, Semaphore
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +99,16 @@ def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tupl
 
 
 def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
-    """Return what tells of a logger or a parser of arguments, whatever has set it."""
+    """Return what tells of a logger, a parser of arguments, an event or a semaphore, whatever has
+    set it."""
     if isinstance(tool, Logger):
         return (f"{name}.name",)
     if isinstance(tool, ArgumentParser):
         return f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}"
+    if isinstance(tool, Event):
+        return (f"{name}.is_set()",)
+    if isinstance(tool, Semaphore):
+        return (f"{name}._value",)
     return ()
 
 

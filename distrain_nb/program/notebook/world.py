@@ -231,6 +231,8 @@ class World:
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:
             yield from self._of_text(executed.statement, module)
+        if module is self._notebook and (knows := self.seen.knows(name)):
+            yield Reading("world", f"`{knows[0]}`", knows[1].statement.where)
 
     def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
         """Yield what the text of a statement takes from packages, and its questions if nobody saw

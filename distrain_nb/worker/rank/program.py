@@ -179,13 +179,19 @@ def run(folder: Path) -> Dict[str, Any]:
 
 
 def run_in(
-    main: ModuleType, folder: Path, before_cell: Callable[[], None] = lambda: None
+    main: ModuleType,
+    folder: Path,
+    before_cell: Callable[[], None] = lambda: None,
+    is_trial: bool = False,
 ) -> Dict[str, Any]:
     """Run a program folder in a module, as `__main__`, and give its names. `before_cell` is called
-    when all is there that the cell needs. Raises whatever it raises."""
+    when all is there that the cell needs. A trial finds nothing of ours in its environment. Raises
+    whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
     _become_main(main, folder, entry)
+    if is_trial:
+        del os.environ[FOLDER_VARIABLE]
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
