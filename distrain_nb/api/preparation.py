@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
+from distrain_nb.api.programs import program_of
 from distrain_nb.api.source import source_of
 from distrain_nb.backends.base import (
     AnyBackend,
@@ -26,22 +25,21 @@ from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
-from distrain_nb.backends.uploads import local_path, upload_of
+from distrain_nb.backends.uploads import with_uploads
 from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, OptionError, did_you_mean
-from distrain_nb.findings import Finding, Severity, errors
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError
+from distrain_nb.findings import Finding, errors
 from distrain_nb.layout.options import OPTIONS, changed, flag, in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import NO_PROGRAM, Program, Script, capture, capture_script, working_folder
+from distrain_nb.program import NO_PROGRAM, Program, working_folder
 from distrain_nb.program.advice import (
     about_storage,
     findings_in,
     own_processes,
     texts_of_modules,
     told_by,
-    unread_arguments,
 )
 from distrain_nb.run.disk_usage import room_findings
 from distrain_nb.run.session import find_session
@@ -52,87 +50,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
-    from distrain_nb.backends.uploads import Upload
     from distrain_nb.layout import Layout
-
-
-def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
-    """Return the job with URIs for all of its data that its machines can't read where they are; its
-    `uploads` are to get there yet. Raises OptionError."""
-    below = backend.staging(job) if job.data else ""
-    if not below:
-        return job
-    texts: list[str] = []
-    uploads: list[Upload] = []
-    for text in job.data:
-        name, _, uri = text.partition("=")
-        path, rest = backend.parts(uri)
-        source = local_path(name, path, backend.mounted) if path else None
-        if source is None:
-            texts.append(text)
-            continue
-        upload = upload_of(name, source, below, job.config.data_limit)
-        uploads.append(upload)
-        texts.append(f"{name}={upload.uri}{rest}")
-    return replace(job, data=tuple(texts), uploads=tuple(uploads))
-
-
-CHANNEL = "SM_CHANNEL_"  # SageMaker's own variables for the folders of channels begin so
-# Not of a URI with the data itself, `data:image/png;base64,…`.
-_IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w|/[\w.+-]+;[\w-]+[=,])")
-_VALUE_OF_DATA = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
-
-
-def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the arguments with the place of data for each `data:NAME`. Raises OptionError for a
-    name that there is not."""
-    replaced = []
-    for argument in arguments:
-        match = _VALUE_OF_DATA.fullmatch(argument)
-        if match and match[1] not in places:
-            hint = did_you_mean(match[1], places, f": add --data {match[1]}=URI")
-            raise OptionError(
-                f"no --data has the name of data:{match[1]}{hint}", where=f"data:{match[1]}"
-            )
-        replaced.append(_IN_ARGUMENT.sub(lambda m: places.get(m[1], m[0]), argument))
-    return tuple(replaced)
-
-
-def data_names(arguments: Iterable[str]) -> frozenset[str]:
-    """Return the names of data that arguments have."""
-    return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
-
-
-def variables(
-    options: JobOptions, places: Mapping[str, str], backend: AnyBackend
-) -> dict[str, str]:
-    """Return SageMaker's variable for each name, but for those that the service sets itself."""
-    brought = options.delivered_names(backend.brings)
-    return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
-
-
-def unread_data_findings(
-    program: Program, arguments: Sequence[str], names: Iterable[str]
-) -> Iterator[Finding]:
-    """Yield a warning for each of the names that a script has no use for, as far as one can see."""
-    unread = [name for name in names if name not in data_names(arguments)]
-    if not unread or _reads_variables(program):
-        return
-    for name in unread:
-        message = (
-            f"nothing reads --data {name}: write data:{name} where the script's arguments are to "
-            f"have its path, or read the variable {CHANNEL}{name.upper()}"
-        )
-        yield Finding("capture.unused-name", Severity.WARNING, f"--data {name}", message)
-
-
-def _reads_variables(program: Program) -> bool:
-    files = (file for name, file in program.files.items() if name.endswith(".py"))
-    texts = (f.read_bytes() if isinstance(f, Path) else f for f in files)
-    return CHANNEL in program.main or any(CHANNEL.encode() in text for text in texts)
-
-
-MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -218,7 +136,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         defaults=backend.defaults(environ),
     )
     job = with_uploads(job, backend)
-    program = _program(source, replace(job_options, data=job.data), backend)
+    program = program_of(source, replace(job_options, data=job.data), backend)
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(replace(job, layout=_countable(job.layout)))
@@ -262,7 +180,7 @@ def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
     layout = changed(layout, {"timeout": options.get("timeout")})
     assert isinstance(backend, HoldsSessions)
     job: AnyJob = Job(
-        program=_program(source, job_options, backend),
+        program=program_of(source, job_options, backend),
         layout=layout,
         folder=working_folder(),
         options=backend_options,
@@ -313,7 +231,7 @@ def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()
     """Return the program that a cell or function becomes; what is wrong is among its findings."""
     source = source_of(code)
     options = _with_source(JobOptions(include=tuple(include), require=tuple(require)), source)
-    return _program(source, options, find("local"))
+    return program_of(source, options, find("local"))
 
 
 @with_options
@@ -349,67 +267,3 @@ def _with_source(options: JobOptions, source: Source) -> JobOptions:
     script_arguments = source.script.arguments if source.script else ()
     result, args = (*options.result, *source.returns), (*options.args, *script_arguments)
     return replace(options, result=result, args=args)
-
-
-def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
-    """Make the program from its source. Its arguments are the options', after a script's own."""
-    limit = int(Config.load().carry_limit * MIB)
-    if options.debug and not backend.here:
-        raise OptionError(
-            f"--debug has no meaning on {backend.title}: only ranks on this machine can ask"
-        )
-    places = options.places(backend.data)
-    program = (
-        _of_cell(source, options, limit, backend)
-        if source.script is None
-        else _of_script(source.script, options, limit, backend)
-    )
-    unread = unread_arguments(program, options.args) if program.is_read else ()
-    return replace(
-        program,
-        arguments=with_places(options.args, places),
-        variables=variables(options, places, backend)
-        | options.hang_variables
-        | options.finding_variables
-        | options.debug_variables
-        | options.display_variables,
-        findings=(*program.findings, *unread),
-    )
-
-
-def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
-    if options.exclude:
-        raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
-    variables_of_cell = {**source.notebook.given, **options.values(backend.data)}
-    otherwise_read = options.delivered_names(backend.brings) | data_names(options.args)
-    if CHANNEL in source.cell.source:
-        otherwise_read |= options.places(backend.data).keys()
-    return capture(
-        source.cell,
-        source.first_line,
-        replace(source.notebook, given=variables_of_cell, optional=otherwise_read),
-        include=options.include,
-        require=options.require,
-        limit=limit,
-        results=options.results,
-        for_image=backend.has_image,
-    )
-
-
-def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
-    if options.param:
-        raise OptionError(
-            f"--param {options.param[0]} sets a name that a cell reads, and a script reads "
-            f"arguments: write them behind {script.path.name}"
-        )
-    program = capture_script(
-        script,
-        include=options.include,
-        exclude=options.exclude,
-        require=options.require,
-        limit=limit,
-        for_image=backend.has_image,
-    )
-    names = options.places(backend.data).keys() - options.delivered_names(backend.brings)
-    unread = unread_data_findings(program, options.args, sorted(names))
-    return replace(program, findings=(*program.findings, *unread))

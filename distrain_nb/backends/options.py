@@ -74,7 +74,7 @@ def option(
 
 def declared(options: type[object]) -> dict[str, Option]:
     """Return the options that a dataclass declares, by their fields, in order."""
-    return {**_declared(options)}
+    return {**_declared(options)}  # type: ignore[arg-type]  # a class that mypy takes for unhashable
 
 
 @lru_cache(maxsize=256)

@@ -231,7 +231,7 @@ class SessionHandle:
     def stop(self) -> None:
         """End its ranks, and a cell that is at work in them; returns when they have gone."""
         if not self.status.state.final:
-            ask(self.folder / REQUESTS, lambda answer: SessionQuery(answer, {"ask": END}))
+            ask(self.folder / REQUESTS, lambda answer: SessionQuery({"ask": END}, answer))
         until = time.monotonic() + ENDS_WITHIN_S
         while not self.status.state.final:
             if time.monotonic() > until:
@@ -243,7 +243,7 @@ class SessionHandle:
             raise OptionError(f"session {self.name} has ended: {self.status.phase}")
 
     def _ask(self, words: dict[str, Json]) -> dict[str, dict[str, Value]]:
-        answer = ask(self.folder / REQUESTS, lambda writing: SessionQuery(writing, words))
+        answer = ask(self.folder / REQUESTS, lambda writing: SessionQuery(words, writing))
         if not answer:
             raise DistrainError(f"session {self.name} has ended before it answered")
         return dict(json.loads(answer))

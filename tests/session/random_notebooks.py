@@ -103,7 +103,7 @@ class Ranks:
             changes.apply()
             self.table.received(sent)
 
-        program.run(folder, self.main, before_cell)
+        program.run_in(self.main, folder, before_cell)
         values.forget()
         self.table.cell_ended(sent, cell.label, bound_lines(cell.source.partition("\n")[2]))
         shutil.rmtree(folder)

@@ -47,7 +47,7 @@ def submit_run(folder: Path, idle: float) -> None:
     """
     environment = _environment()
     address = _address(environment)
-    answer = ask(address, lambda writing: Request(writing, folder))
+    answer = ask(address, lambda writing: Request(folder, writing))
     for number in range(MOST_SERVERS):
         if answer:
             break
@@ -61,7 +61,7 @@ def submit_run(folder: Path, idle: float) -> None:
 def submit_cell(folder: Path, session: Path) -> None:
     """Have the ranks of a session run the cell of a run. Raises DistrainError where it has ended
     meanwhile."""
-    answer = ask(session / REQUESTS, lambda writing: Request(writing, folder))
+    answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
     if answer != TAKEN:
         raise DistrainError(
             f"session {session.name} can't run the cell: {answer or 'it has ended'}"
@@ -90,7 +90,7 @@ def _answer_of_new_server(
         servers.append(_start(address, environment, idle, words, [request.answer]))
         return True
 
-    answer = ask(address, lambda writing: Request(writing, folder), start_for)
+    answer = ask(address, lambda writing: Request(folder, writing), start_for)
     if not answer and _has_failed(servers[0]):
         return f"its server has ended: {_last_word(address)}"
     return answer

@@ -17,7 +17,7 @@ from distrain_nb.program.values.pickling import NotebookWriter, Seen
 from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.caches import CACHE
-from distrain_nb.worker.rank.later import Later, Step
+from distrain_nb.worker.rank.later import Later, LaterStep
 from distrain_nb.worker.rank.values import write
 
 if TYPE_CHECKING:
@@ -93,15 +93,15 @@ def _later(name: str, gathering: Gathering, values: dict[str, Any]) -> Later:
     return Later(steps)
 
 
-def _steps(new: dict[str, Needed], gathering: Gathering) -> Iterator[Step]:
+def _steps(new: dict[str, Needed], gathering: Gathering) -> Iterator[LaterStep]:
     for needed in new.values():
         for line in needed.how.statements if isinstance(needed.how, Import) else ():
-            yield Step("", 1, line)
+            yield LaterStep("", 1, line)
     for item in arrange(new, gathering.history):
         if item.executed is not None:
             statement = item.executed.statement
-            yield Step(statement.label, statement.line, statement.text)
+            yield LaterStep(statement.label, statement.line, statement.text)
         elif item.literal is not None:
-            yield Step("", 1, f"{item.name} = {item.literal}")
+            yield LaterStep("", 1, f"{item.name} = {item.literal}")
         elif not item.name.endswith(CACHE):  # which it computes again
-            yield Step("", 0, item.name)
+            yield LaterStep("", 0, item.name)

@@ -278,17 +278,12 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
-    does = (s for s in body if not isinstance(s, _NEUTRAL) and s not in texts and not _prints(s))
+    does = (s for s in body if not isinstance(s, _NEUTRAL) and s not in texts)
     sets = [s for s in does if not inner.only_reads(s, but=globals_set)]
     names = [(s, inner.name(s)) for s in sets]
     if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
         return [name for _, name in names]
     return []
-
-
-def _prints(node: ast.stmt) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and ast.unparse(call.func) == "print"
 
 
 def _imported(function: ast.FunctionDef) -> dict[str, Any]:

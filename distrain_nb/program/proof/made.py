@@ -125,7 +125,7 @@ def _results(folder: str, names: list[str], environment: Mapping[str, str]) -> T
         os.environ.clear()
         os.environ.update({**before, **environment})
         with suppress(_AtCell):
-            rank_program.run(Path(folder), main, _stop, is_trial=True)
+            rank_program.run_in(main, Path(folder), _stop, is_trial=True)
         names_there = vars(main)
         return {n: texts_of(n, names_there[n]) if n in names_there else {} for n in names}
 

@@ -28,7 +28,6 @@ _INT = array.array("i").itemsize
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
-@dataclass(frozen=True)
 class Awaited:
     """What a client asks that waits for the answer at a descriptor."""
 
@@ -60,6 +59,7 @@ class Request(Awaited):
     """A run's folder."""
 
     folder: Path
+    answer: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class SessionQuery(Awaited):
     """A question to a session: JSON values by name."""
 
     words: Dict[str, Any]
+    answer: int
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,9 @@ def receive(listener: socket.socket) -> Optional[Asked]:
             passed.frombytes(content[: len(content) - len(content) % _INT])
     path = Path(os.fsdecode(data)) if b"\0" not in data else Path()
     if len(passed) == 1 and path.is_absolute():
-        return Request(passed[0], path)
+        return Request(path, passed[0])
     if len(passed) == 1 and data.startswith(b"{"):
-        return SessionQuery(passed[0], dict(json.loads(data.decode())))
+        return SessionQuery(dict(json.loads(data.decode())), passed[0])
     for descriptor in passed:
         os.close(descriptor)
     return None if passed else _warming(data)

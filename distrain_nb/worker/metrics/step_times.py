@@ -174,17 +174,14 @@ CLOCK = Clock()
 os.register_at_fork(after_in_child=lambda: setattr(CLOCK, "thread", 0))
 
 
-def is_measured() -> bool:
-    """Return whether the steps of this rank are measured: its metrics need a folder."""
-    has_place = bool(os.environ.get(FOLDER_VARIABLE)) and "RANK" in os.environ
-    return has_place and os.environ.get(STEP_TIMES_VARIABLE) != "0"
-
-
-def begin() -> None:
-    """Measure this rank from now on, if it is to be."""
-    if is_measured():
-        folder = os.environ[FOLDER_VARIABLE]
-        CLOCK.begin(Path(folder, STEP_TIMES_FOLDER, f"rank-{os.environ['RANK']}"))
+def begin() -> bool:
+    """Measure this rank from now on, and say whether it is: its metrics need a folder. A rank that
+    stays begins anew with each run."""
+    folder, rank = os.environ.get(FOLDER_VARIABLE), os.environ.get("RANK")
+    if not folder or rank is None or os.environ.get(STEP_TIMES_VARIABLE) == "0":
+        return False
+    CLOCK.begin(Path(folder, STEP_TIMES_FOLDER, f"rank-{rank}"))
+    return True
 
 
 @contextmanager

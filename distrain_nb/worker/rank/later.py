@@ -18,7 +18,7 @@ LATER = "main.later"  # beside main.py: a JSON object
 LATER_VALUES = "main.later.values"  # the folder of their values, which share nothing
 
 
-class Step(NamedTuple):
+class LaterStep(NamedTuple):
     """Lines `line` and on of a cell that make a definition, or what it needs; of `label` "", a line
     of no cell. Without a line, `text` is the name, or the attribute, that gets a captured value."""
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 class Later(NamedTuple):
     """How a definition is made: its steps in order. Or why it can't be, as a clause."""
 
-    steps: List[Step]
+    steps: List[LaterStep]
     why: str = ""
 
 
@@ -46,7 +46,8 @@ def read(folder: Path) -> Dict[str, Later]:
     except FileNotFoundError:
         return {}
     return {
-        name: Later([Step(*step) for step in steps], why) for name, (steps, why) in data.items()
+        name: Later([LaterStep(*step) for step in steps], why)
+        for name, (steps, why) in data.items()
     }
 
 
@@ -81,7 +82,7 @@ def _maker(
     return make
 
 
-def _run(step: Step, folder: Path, namespace: Dict[str, Any], flags: int) -> None:
+def _run(step: LaterStep, folder: Path, namespace: Dict[str, Any], flags: int) -> None:
     if not step.line:
         give(step.text, folder / LATER_VALUES, namespace)
         return

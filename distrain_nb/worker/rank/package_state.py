@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -124,10 +126,18 @@ def set_global_hooks(module: Any, hooks: Mapping[str, Any]) -> None:
             setattr(module, name, value)
 
 
+# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
+# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
+ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
+
+
+def added_arguments() -> List[str]:
+    """Return the arguments that whoever started the job has added."""
+    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
+
+
 def set_arguments(module: Any, words: List[str]) -> None:
     """Give `sys` the notebook's arguments, and those of this job, such as a trial's."""
-    from distrain_nb.worker.rank.program import added_arguments  # which imports this module
-
     module.argv = [*words, *added_arguments()]
 
 

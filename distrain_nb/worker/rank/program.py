@@ -22,6 +22,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
 from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.package_state import ARGUMENTS_VARIABLE as ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.package_state import added_arguments as added_arguments
 from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -36,9 +38,6 @@ OF_PROGRAM = (
     expected.EXPECTED,
     LATER,
 )  # what stands beside its code
-# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
-# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
-ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 RECEIVER = "KUBEFLOW_TRAINER_SERVER_URL"  # where transformers and Kubeflow's programs report to
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 
@@ -128,11 +127,6 @@ def variables(folder: Path) -> Dict[str, str]:
     return environment
 
 
-def added_arguments() -> List[str]:
-    """Return the arguments that whoever started the job has added."""
-    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
-
-
 def parameters(folder: Path) -> Dict[str, str]:
     """Return the values of this trial, as Python writes them, by the names that the program reads.
 
@@ -178,18 +172,24 @@ def prepare() -> None:
     frameworks.change_jax()
 
 
-def run(
+def run(folder: Path) -> Dict[str, Any]:
+    """Run a program folder as a new `__main__` and give its names. Raises whatever it raises."""
+    prepare()
+    return run_in(ModuleType("__main__"), folder)
+
+
+def run_in(
+    main: ModuleType,
     folder: Path,
-    main: Optional[ModuleType] = None,
     before_cell: Callable[[], None] = lambda: None,
     is_trial: bool = False,
 ) -> Dict[str, Any]:
-    """Run a program folder as `__main__` and give its names. A rank that stays runs it in the
-    `main` that it has. `before_cell` is called when all is there that the cell needs. A trial
-    finds nothing of ours in its environment. Raises whatever it raises."""
+    """Run a program folder in a module, as `__main__`, and give its names. `before_cell` is called
+    when all is there that the cell needs. A trial finds nothing of ours in its environment. Raises
+    whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
-    main = _become_main(main or ModuleType("__main__"), folder, entry)
+    _become_main(main, folder, entry)
     if is_trial:
         del os.environ[FOLDER_VARIABLE]
     pieces, flags = read_pieces(folder)
@@ -291,7 +291,7 @@ def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
             tell_linecache(piece.label, 1, piece.text.split("\n"))
 
 
-def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> ModuleType:
+def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> None:
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
     main.__package__ = entry.package
@@ -303,7 +303,6 @@ def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> ModuleTyp
         # Of all cells that a rank has run, only those stay on the path that brought modules.
         if sys.path[:1] != [str(place)] and not (stays and not _brings_modules(place)):
             sys.path.insert(0, str(place))
-    return main
 
 
 def _brings_modules(folder: Path) -> bool:
@@ -312,5 +311,4 @@ def _brings_modules(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    prepare()
     run(Path(sys.argv[1]))

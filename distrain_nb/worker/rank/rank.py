@@ -172,7 +172,8 @@ def run_cell(
     recording.begin()
     status = FAILED
     try:
-        namespace = program.run(folder / PROGRAM_FOLDER, main, before_cell)
+        main = main or ModuleType("__main__")
+        namespace = program.run_in(main, folder / PROGRAM_FOLDER, before_cell)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)

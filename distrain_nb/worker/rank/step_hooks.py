@@ -17,13 +17,13 @@ import time
 from threading import get_ident
 from typing import Any, Callable, List
 
-from distrain_nb.worker.metrics.step_times import CLOCK, DATA, EXCHANGE, SAVE, is_measured
+from distrain_nb.worker.metrics.step_times import CLOCK, DATA, EXCHANGE, SAVE, begin
 from distrain_nb.worker.rank.on_import import on_import
 
 
 def install() -> None:
-    """Have the clock hear of this rank's steps, if they are to be measured."""
-    if is_measured():
+    """Measure this rank, if there is where to write it."""
+    if begin():
         on_import(
             {
                 "torch.optim.optimizer": _change_optimizers,

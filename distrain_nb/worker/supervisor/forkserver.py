@@ -295,7 +295,7 @@ def main(address: Path, idle: float, request: Asked) -> None:
 def _request_of(words: List[str]) -> Asked:
     if words[0] == "--warm":
         return Warming.of(words[1:])
-    return Request(int(words[1]), Path(words[0]))
+    return Request(Path(words[0]), int(words[1]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Arguments that the notebook sets, and settings by helpers that print, are what ranks have."""
+"""Arguments that the notebook sets are what ranks have."""
 
 from __future__ import annotations
 
@@ -45,12 +45,3 @@ def test_arguments_that_nobody_sets_stay_the_runs_own(kernel: Kernel, server: Se
     kernel.run("import sys")
     program = kernel.capture("import json\nprint('RESULT', json.dumps(len(sys.argv)))")
     assert server.results(program) == 1
-
-
-def test_a_helper_that_prints_seeds_in_every_rank(kernel: Kernel, server: Server) -> None:
-    kernel.run(
-        "import os, random\ndef set_seed(seed):\n    rank = int(os.environ.get('RANK', 0))\n"
-        "    print('seeding', seed + rank)\n    random.seed(seed + rank)\nset_seed(42)"
-    )
-    program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
-    assert server.results(program) == pytest.approx(0.6394267984578837)
