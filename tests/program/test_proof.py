@@ -198,7 +198,10 @@ def test_what_a_cell_times_beside_the_rank_is_refused(kernel: Kernel) -> None:
     assert error.startswith("`cfg['name']` is 'run-") and "Cell In[1], line 5" in error
 
 
-def test_a_cell_that_writes_is_not_tried_and_that_is_said(kernel: Kernel) -> None:
+def test_a_cell_that_writes_is_not_tried_and_that_is_said(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kernel.folder)
     kernel.run(f"{RANK}\nopen('note.txt', 'w').write('once')\nx = rank")
     (kernel.folder / "note.txt").write_text("mine")
     program = kernel.capture("print(x)")
