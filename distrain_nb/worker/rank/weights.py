@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
 from distrain_nb.worker.rank.projections import projections
@@ -32,7 +32,8 @@ class _Copies:
         self.name = f"{kind} {number}"
         self.steps = 0
         self._due = 1
-        self._versions: List[int] = []
+        self._versions: Tuple[int, ...] = ()
+        self._first: Any = None
         self._rates = 0.0  # of all steps together
         self._optimizer: Any = None
 
@@ -69,6 +70,7 @@ class _Copies:
         tensors = self.tensors()
         if not tensors:
             return
+        self._first = weakref.ref(tensors[0])
         small = any(str(tensor.dtype) in _SMALL for tensor in tensors)
         RECORD.note(
             WEIGHTS,
@@ -86,8 +88,11 @@ class _Copies:
         values = _hyperparameters(optimizer) if optimizer is not None else []
         return {"values": values, "rates": self._rates}
 
-    def _current_versions(self) -> List[int]:
-        return [version for t in self.tensors()[:1] for version in (t._version, t.data_ptr())]
+    def _current_versions(self) -> Tuple[int, ...]:
+        """Return what changes when others write the first tensor; at each step, so without a look
+        at all of them."""
+        tensor = self._first and self._first()
+        return () if tensor is None else (tensor._version, tensor.data_ptr())
 
 
 class _Module(_Copies):
