@@ -315,7 +315,7 @@ SHOWS: dict[str, tuple[tuple[str, ...], str]] = {
             "    torch.cuda._sleep(20_000_000_000)\n    torch.cuda.synchronize()\n"
             "print('ended without')",
         ),
-        r"^(?!.*stands still).*ended without",
+        r"^(?!.*makes no progress).*ended without",
     ),
     "alarm-for-a-skipped-collective": (
         (
@@ -325,10 +325,10 @@ SHOWS: dict[str, tuple[tuple[str, ...], str]] = {
             "if dist.get_rank() == 0:\n    dist.all_reduce(x)\nelse:\n    import threading\n"
             "    threading.Event().wait(100)\n''', ranks_per_replica=2, hang_after='5')\n"
             "end = time.time() + 60\n"
-            "while time.time() < end and 'stands still' not in run.logs(): time.sleep(1)\n"
+            "while time.time() < end and 'makes no progress' not in run.logs(): time.sleep(1)\n"
             "print(run.logs()); run.cancel(); run.wait() if hasattr(run, 'wait') else None",
         ),
-        r"stands still.*all_reduce",
+        r"makes no progress.*all_reduce",
     ),
     "memory-is-free-after-a-stop": (
         (

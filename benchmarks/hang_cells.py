@@ -1,4 +1,4 @@
-"""The cells of `hangs.py`: fourteen that hang, and fifteen that are slow and healthy.
+"""The cells of `hangs.py`: nineteen that hang, and twenty-seven that are slow and healthy.
 
 A cell that hangs marks the line that the verdict is to name; a healthy one prints its result.
 """
@@ -16,6 +16,24 @@ dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 dist.all_reduce(torch.ones(1))
 print("begun", flush=True)
+"""
+
+
+# A server of another process, which sends `pieces` with `pause` seconds before each.
+SERVER = """\
+server = socket.create_server(("127.0.0.1", 0))
+address, url = server.getsockname(), "http://%s:%d/" % server.getsockname()
+def serve(pieces, pause):
+    peer = server.accept()[0]
+    peer.recv(1 << 16)
+    peer.sendall(b"HTTP/1.0 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % (pieces << 15))
+    for _ in range(pieces):
+        time.sleep(pause)
+        peer.sendall(bytes(1 << 15))
+    peer.close()
+def begin(pieces, pause):
+    multiprocessing.get_context("fork").Process(target=serve, args=(pieces, pause)).start()
+    server.close()
 """
 
 
@@ -134,6 +152,42 @@ dist.barrier()
 received = torch.ones(8)
 dist.recv(received, (rank + 1) % world)  # HERE
 """),
+    _stuck("endless-counting", 1, 2, """\
+count = 0
+def search():
+    global count
+    while True:  # HERE
+        count += 1
+if rank == 1: search()
+dist.barrier()
+"""),
+    _stuck("flag-of-a-thread", 1, 2, """\
+ready = threading.Event()
+if rank == 1:
+    while not ready.is_set(): pass  # HERE
+dist.barrier()
+"""),
+    _stuck("loop-within-a-loop", 0, 2, """\
+if rank == 0:
+    for epoch in range(3):
+        while epoch < 3: pass  # HERE
+dist.barrier()
+"""),
+    _stuck("key-that-nobody-sets", 1, 2, """\
+if rank == 1:
+    dist.distributed_c10d._get_default_store().get("never")  # HERE
+dist.barrier()
+"""),
+    _stuck("locked-file", 1, 2, """\
+import fcntl
+lock = open(f"{tempfile.gettempdir()}/cache-{os.environ['MASTER_PORT']}.lock", "w")
+if rank == 0:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+dist.barrier()
+if rank == 1:
+    fcntl.flock(lock, fcntl.LOCK_EX)  # HERE
+dist.barrier()
+"""),
     _stuck("left-early", 1, 3, """\
 def prefetch():
     while True: time.sleep(600)  # HERE
@@ -234,5 +288,96 @@ def read(n):
         time.sleep(0.05)
     return n
 value = sum(ThreadPoolExecutor(2).map(read, range(2))) if rank == 0 else 0
+"""),
+    _slow("evaluation-by-sample", 2, """\
+torch.set_num_threads(1)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 10))
+data, labels = torch.randn(100000, 64), torch.randint(0, 10, (100000,))
+def evaluate():
+    right = 0
+    with torch.no_grad():
+        for i in range(len(data)):
+            right += int(model.module(data[i]).argmax() == labels[i])
+    return right
+end, value = time.time() + SECONDS, "evaluated"
+while rank == 0 and time.time() < end: evaluate()
+"""),
+    _slow("evaluation-in-one-line", 2, """\
+model, data = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()), torch.ones(64, 512)
+end, value = time.time() + SECONDS, "evaluated"
+while rank == 0 and time.time() < end: model(data)
+"""),
+    _slow("evaluation-in-python", 2, """\
+def score(words):
+    counts = {}
+    for word in words:
+        counts[word] = counts.get(word, 0) + 1
+    return len(counts)
+end, value = time.time() + SECONDS, "scored"
+while rank == 0 and time.time() < end: score(range(10**6))
+"""),
+    _slow("recursion", 2, """\
+def paths(n): return paths(n - 1) + paths(n - 2) if n > 1 else 1
+end, value = time.time() + SECONDS, "counted"
+while rank == 0 and time.time() < end: paths(28)
+"""),
+    _slow("forest", 2, """\
+import numpy
+from sklearn.ensemble import RandomForestClassifier
+x, y = numpy.random.rand(20000, 20), numpy.random.randint(0, 2, 20000)
+end, value = time.time() + SECONDS, "fitted"
+while rank == 0 and time.time() < end: RandomForestClassifier(n_estimators=200).fit(x, y)
+"""),
+    _slow("threads-that-compute", 2, """\
+def multiply():
+    while time.time() < end: torch.ones(500, 500) @ torch.ones(500, 500)
+end, value = time.time() + SECONDS, "multiplied"
+threads = [threading.Thread(target=multiply) for _ in range(2 * (rank == 0))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""),
+    _slow("download-in-bursts", 2, SERVER + """\
+value = 0
+if rank == 0:
+    begin(int(SECONDS), 1.0)
+    client = socket.create_connection(address)
+    client.sendall(b"GET /")
+    while client.recv(1 << 16): value = "fetched"
+"""),
+    _slow("download-with-a-timeout", 2, SERVER + """\
+import urllib.request
+value = 0
+if rank == 0:
+    begin(int(SECONDS / 3), 3.0)
+    value = len(urllib.request.urlopen(url, timeout=300).read()) > 0
+"""),
+    _slow("slow-answer", 2, SERVER + """\
+import urllib.request
+value = 0
+if rank == 0:
+    begin(1, SECONDS)
+    value = len(urllib.request.urlopen(url).read())
+"""),
+    _slow("slow-answer-of-a-thread", 2, SERVER + """\
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+value = 0
+if rank == 0:
+    begin(1, SECONDS)
+    ask = ThreadPoolExecutor(1).submit(lambda: urllib.request.urlopen(url).read())
+    value = len(ask.result())
+"""),
+    _slow("slow-answer-to-a-program", 2, SERVER + """\
+ask = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()"
+value = 0
+if rank == 0:
+    begin(1, SECONDS)
+    value = subprocess.run([sys.executable, "-c", ask, url]).returncode
+"""),
+    _slow("waits-with-an-end", 2, """\
+import asyncio
+value = "waited"
+threading.Event().wait(SECONDS / 2) if rank == 0 else asyncio.run(asyncio.sleep(SECONDS / 2))
+if rank == 0: asyncio.run(asyncio.sleep(SECONDS / 2))
 """),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether a run that stands still is told why, and one that is slow is left alone.
+"""Whether a run that makes no progress is told why, and one that is slow is left alone.
 
 `python -m benchmarks.hangs [AFTER [NAME…]]` runs each cell of `hang_cells.py` with `--hang-after
 AFTER` (default: 30), three at a time. It prints the sentence about each hang, and whether that
@@ -37,7 +37,7 @@ def submit(name: str, text: str, ranks: int, after: float) -> Run:
 
 
 def sentence(run: Run) -> str:
-    """What the log says of a run that stands still; empty if nothing."""
+    """What the log says of a run that makes no progress; empty if nothing."""
     for line in run.lines():
         if line.text.startswith(HANG_PREFIX):
             return line.text[len(HANG_PREFIX) :]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distrain_nb.api import check, compare, plan, runs, script, submit
     from distrain_nb.api.executor import Executor, remote
+    from distrain_nb.api.sessions import session, sessions
     from distrain_nb.health import doctor
     from distrain_nb.run import Run
     from distrain_nb.study import Study, attach, studies, tune
@@ -33,6 +34,8 @@ _HOMES = {
     "remote": "distrain_nb.api.executor",
     "runs": "distrain_nb.api",
     "script": "distrain_nb.api",
+    "session": "distrain_nb.api.sessions",
+    "sessions": "distrain_nb.api.sessions",
     "studies": "distrain_nb.study",
     "submit": "distrain_nb.api",
     "tune": "distrain_nb.study",
@@ -63,6 +66,8 @@ __all__ = [
     "remote",
     "runs",
     "script",
+    "session",
+    "sessions",
     "stopping",
     "studies",
     "submit",

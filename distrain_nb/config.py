@@ -131,7 +131,7 @@ class Config:
         ("", "vertex", "off"),
     )
     notify: str = _setting(
-        "", "whom to tell when a run ends or stands still: webhook, mail, or webhook,mail"
+        "", "whom to tell when a run ends or makes no progress: webhook, mail, or webhook,mail"
     )
     smtp: str = _setting("", "server for mails, such as smtp://user@host:587 or smtps://user@host")
     mail: str = _setting("", "address that gets the mails")
@@ -278,7 +278,7 @@ def keep_secret(name: str, value: str) -> None:
 
     Raises OptionError, which doesn't have the value; StoreError.
     """
-    if name == "webhook" and value and not _is_web_address(value):
+    if name == "webhook" and value and not is_web_address(value):
         raise OptionError("invalid webhook: expected an address that begins with https://")
     path = private_home() / SECRETS_FILE
     secrets: dict[str, str] = {}
@@ -295,7 +295,7 @@ def keep_secret(name: str, value: str) -> None:
         raise StoreError(f"cannot write {path}: {_brief(error)}") from None
 
 
-def _is_web_address(text: str) -> bool:
+def is_web_address(text: str) -> bool:
     """Return whether it is a web address; without TLS only one of this machine."""
     from urllib.parse import urlsplit
 

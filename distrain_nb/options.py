@@ -17,6 +17,7 @@ from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
 from distrain_nb.worker.facts.comparing import IGNORE_VARIABLE, STRICT_VARIABLE
 from distrain_nb.worker.facts.deviations import CODES
+from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
 
@@ -62,12 +63,21 @@ class JobOptions:
     stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
     ignore: tuple[str, ...] = option("CODE,…", "findings about the ranks to leave out", ())
     strict: bool = option("", "stop the run, as failed, at the first finding about ranks", False)
+    debug: bool = option("", "ask below the cell at the line where a rank fails", False)
     notify: str = option(
         "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
     )
     max_cost: str = option("AMOUNT", "stop the run when it has cost this much, such as 50USD", "")
     display: str = option(
         "first|all", "ranks whose figures, images and tables are shown (default: first)", ""
+    )
+    session: str = option("NAME", "session whose ranks run the cell", "", written_as="--in")
+    rank: str = option("N,…", "ranks of the session that run the cell (default: all)", "")
+    send: tuple[str, ...] = option(
+        "NAME,…", "names to send to the session although its ranks have set them", ()
+    )
+    keep: tuple[str, ...] = option(
+        "NAME,…", "names that the session's ranks keep although the notebook has set them", ()
     )
     wait: bool | None = option("", "wait in the cell until the run has ended", None)
     dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
@@ -83,7 +93,7 @@ class JobOptions:
 
     @property
     def hang_variables(self) -> dict[str, str]:
-        """Variables by which the worker knows when a run stands still. Raises OptionError."""
+        """Variables by which the worker knows when a run makes no progress. Raises OptionError."""
         if self.hang_after and not _DECIMAL.fullmatch(self.hang_after):
             raise OptionError(
                 f"invalid --hang-after {self.hang_after!r}: expected seconds, such as 120; "
@@ -108,6 +118,11 @@ class JobOptions:
                 )
         settings = {IGNORE_VARIABLE: ",".join(names), STRICT_VARIABLE: "1" if self.strict else ""}
         return {name: text for name, text in settings.items() if text}
+
+    @property
+    def debug_variables(self) -> dict[str, str]:
+        """The variable by which a rank that fails knows that it is to ask."""
+        return {DEBUG_VARIABLE: "1"} if self.debug else {}
 
     @property
     def display_variables(self) -> dict[str, str]:

@@ -104,6 +104,19 @@ class Kernel:
         """Start a cell and don't wait for it; a page could answer questions and show widgets."""
         return str(self._client.execute(code, allow_stdin=on_a_page))
 
+    def question(self, within: float = 90) -> str:
+        """Wait until a cell asks, as a page would show it."""
+        try:
+            message = self._client.get_stdin_msg(timeout=within)
+        except Empty:
+            raise TimeoutError(f"nothing was asked within {within} s") from None
+        assert message["msg_type"] == "input_request"
+        return str(message["content"]["prompt"]) + ("*" if message["content"]["password"] else "")
+
+    def answer(self, text: str) -> None:
+        """Answer what was asked last."""
+        self._client.input(text)
+
     def interrupt(self) -> None:
         self.manager.interrupt_kernel()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound
 from distrain_nb.mcp import tools
+from distrain_nb.mcp.answers import LONGEST_ANSWER
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.metrics import writer
 from tests.server.stored import stored_run
 
 READING = {
@@ -35,6 +38,9 @@ print("begun with", *sys.argv[1:], flush=True)
 time.sleep(600)
 """
 
+# No reader sees these signs, or they turn or break a line.
+UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2028\u2029\U000e0000-\U000e007f\r]")
+
 
 @pytest.fixture
 def lines(home: Path) -> None:
@@ -50,6 +56,14 @@ def test_the_end_of_a_log(lines: None) -> None:
     assert tools.read_log(first=1_000) == "nothing here of 1,000 lines"
     assert tools.read_log(rank=1) == "nothing here of 0 lines"
     assert "3 [rank 0] line 3" in tools.read_log(first=3, count=1)
+
+
+def test_without_first_the_last_lines_are_read(lines: None) -> None:
+    for count in (1, 5, 50):
+        answer = tools.read_log(count=count).splitlines()
+        assert [int(line.split()[0]) for line in answer[1:]] == [*range(1_000 - count, 1_000)]
+    matches = tools.read_log(text="needle", count=1).splitlines()
+    assert matches[1:] == ["900 [rank 0] line 900 needle"]
 
 
 def test_lines_that_match(lines: None) -> None:
@@ -68,12 +82,15 @@ def test_lines_that_match(lines: None) -> None:
 def test_an_answer_has_an_end(home: Path) -> None:
     run = stored_run(Store(), "\x1b[31m" + "x" * 5_000 + "\x1b[0m\n" + ("y" * 390 + "\n") * 100)
     answer = tools.read_log(first=0, count=500)
-    assert len(answer) <= tools.LONGEST_ANSWER + 100
+    assert len(answer) <= LONGEST_ANSWER
     assert "… (4,600 characters more)" in answer
     assert "\x1b" not in answer
-    assert answer.startswith("39 of 101 lines; before: first=0; after: first=39\n")
+    assert answer.startswith("38 of 101 lines; before: first=0; after: first=38\n")
     assert "x" * 5_000 in tools.read_log(first=0, count=1)
-    assert len(tools.show_run(str(run.id))) <= tools.LONGEST_ANSWER + 100
+    assert len(tools.show_run(run.id)) <= LONGEST_ANSWER
+    stored_run(Store(), "z" * 50_000 + "\n")
+    answer = tools.read_log(first=0, count=1)
+    assert len(answer) <= LONGEST_ANSWER and "characters left out: %distrain logs" in answer
 
 
 def test_the_list(home: Path) -> None:
@@ -84,8 +101,69 @@ def test_the_list(home: Path) -> None:
     assert answer[1].startswith(f"run {runs[-1].id} (stored): failed")
     assert len(tools.list_runs(first=2).splitlines()) == 2
     assert tools.list_runs("another") == "0 of 0 runs"
+    assert tools.list_runs("STORED").startswith("3 of 3 runs")
+    assert tools.show_run(runs[0].id) == tools.show_run(str(runs[0].id))
     with pytest.raises(RunNotFound, match="no run '7'"):
         tools.show_run("7")
+
+
+def test_names_forge_no_lines_and_hide_no_signs(home: Path) -> None:
+    """What a program named stays in its line, and a reader sees every sign of it."""
+    token = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6"
+    run = stored_run(Store(), f"\u202ertl \u200bzero\U000e0041\n{token}\n")
+    events = writer._EventFile(run.folder / "tensorboard")
+    names = ("m\nrun 9 (forged): failed", "a\u2028b", "c\rd", f"m {token}")
+    events.write(writer.event(1.0, 0, dict.fromkeys(names, 1.0)))
+    answer = tools.read_metrics()
+    assert len(answer.splitlines()) == len(names) and "m\\nrun 9" in answer
+    tagged = tools.read_metrics(tag=names[0])
+    for text in (answer, tools.list_runs(), tools.show_run(), tools.read_log(), tagged):
+        assert not UNSEEN.search(text)
+        assert token not in text and not re.search("(?m)^run 9", text)
+    assert "\\u202ertl \\u200bzero\\ue0041" in tools.read_log()
+
+
+def test_no_file_outside_a_strangers_folder_is_shown(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Config(agents_start=True).save()
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("TOP-SECRET: 1\n", encoding="utf-8")
+    layouts = tmp_path / "clone" / "layouts"
+    layouts.mkdir(parents=True)
+    monkeypatch.chdir(layouts.parent)
+    (layouts / "link.yaml").symlink_to(secret)
+    (layouts / "device.yaml").symlink_to("/dev/zero")
+    (layouts / "folder.yaml").mkdir()
+    os.mkfifo(layouts / "fifo.yaml")
+    os.mkfifo("fifo.py")
+    (layouts / "one.yaml").write_text("on: local\n", encoding="utf-8")
+    assert tools.list_layouts() == "one:\non: local"
+    for name in ("link", "device", "folder", "fifo"):
+        with pytest.raises(OptionError, match=f"no layout '{name}'.* Saved: one"):
+            tools.plan_run("train.py", name)
+    with pytest.raises(OptionError, match="expected a file, not a folder or a device"):
+        tools.plan_run("fifo.py", "one")
+    layouts.rename("elsewhere")
+    layouts.symlink_to(tmp_path)
+    assert tools.list_layouts().startswith("no layouts")
+
+
+def test_what_starts_is_what_was_planned(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Config(agents_start=True).save()
+    monkeypatch.chdir(tmp_path)
+    Path("layouts").mkdir()
+    Path("layouts/one.yaml").write_text("on: local\n", encoding="utf-8")
+    Path("train.py").write_text("import other\nprint(other.V)\n", encoding="utf-8")
+    for change in (lambda: Path("other.py").write_text("V = 2\n"), Path("other.py").unlink):
+        Path("other.py").write_text("V = 1\n", encoding="utf-8")
+        number = int(tools.plan_run("train.py", "one").split()[1])
+        change()
+        with pytest.raises(OptionError, match=r"no longer what was shown: other\.py changed"):
+            tools.start_run(number)
+    assert not Store().all()
 
 
 def test_nothing_changes_that_is_not_allowed(home: Path) -> None:

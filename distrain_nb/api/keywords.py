@@ -66,9 +66,14 @@ class Options(TypedDict, total=False):
     stop_when_hung: bool
     ignore: Texts | None
     strict: bool
+    debug: bool
     notify: str | None
     max_cost: str | None
     display: str | None
+    session: str | None
+    rank: str | None
+    send: Texts | None
+    keep: Texts | None
     wait: bool | None
     dry_run: bool
     export: str | None

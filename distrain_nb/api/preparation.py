@@ -1,42 +1,48 @@
-"""Makes a checked plan from code and options: all that can be done before anything is sent.
-
-Warnings about this machine: how long it lives, and how much disk space it has.
-"""
+"""Makes a checked plan from code and options: all that can be done before anything is sent."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
+from distrain_nb.api.programs import program_of
 from distrain_nb.api.source import source_of
-from distrain_nb.backends.base import AnyBackend, AnyJob, BuildsImage, Job, Plan
-from distrain_nb.backends.notebooks import duration, place
+from distrain_nb.backends.base import (
+    AnyBackend,
+    AnyJob,
+    BuildsImage,
+    HoldsSessions,
+    InstallsPackages,
+    Job,
+    Plan,
+)
+from distrain_nb.backends.notebooks import idle_findings
+from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
-from distrain_nb.backends.uploads import local_path, upload_of
+from distrain_nb.backends.uploads import with_uploads
 from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, OptionError, did_you_mean
-from distrain_nb.findings import Finding, Severity, errors
-from distrain_nb.layout.options import in_cell
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError
+from distrain_nb.findings import Finding, errors
+from distrain_nb.layout.options import OPTIONS, changed, flag, in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import NO_PROGRAM, Program, Script, capture, capture_script, working_folder
+from distrain_nb.program import NO_PROGRAM, Program, working_folder
 from distrain_nb.program.advice import (
     about_storage,
     findings_in,
     own_processes,
     texts_of_modules,
     told_by,
-    unread_arguments,
 )
-from distrain_nb.run import disk_usage
+from distrain_nb.run.disk_usage import room_findings
+from distrain_nb.run.session import find_session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,126 +50,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.backends.cost import RunCost
-    from distrain_nb.backends.uploads import Upload
-
-
-def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
-    """Return the job with URIs for all of its data that its machines can't read where they are; its
-    `uploads` are to get there yet. Raises OptionError."""
-    below = backend.staging(job) if job.data else ""
-    if not below:
-        return job
-    texts: list[str] = []
-    uploads: list[Upload] = []
-    for text in job.data:
-        name, _, uri = text.partition("=")
-        path, rest = backend.parts(uri)
-        source = local_path(name, path, backend.mounted) if path else None
-        if source is None:
-            texts.append(text)
-            continue
-        upload = upload_of(name, source, below, job.config.data_limit)
-        uploads.append(upload)
-        texts.append(f"{name}={upload.uri}{rest}")
-    return replace(job, data=tuple(texts), uploads=tuple(uploads))
-
-
-def machine_findings(job: AnyJob, backend: AnyBackend) -> Iterator[Finding]:
-    """Yield a disk that is nearly full, and a machine that may be shut down before the job has
-    ended."""
-    folder, free = disk_usage.free_bytes()
-    if free < disk_usage.LITTLE:
-        message = (
-            f"only {free / disk_usage.GB:.1f} GB are free for runs in {folder}: %distrain clean "
-            "says what can go"
-        )
-        yield Finding("machine.little-room", Severity.WARNING, "", message)
-    is_here = backend.here or getattr(job.options, "rehearsed", False)
-    limited = job.layout.timeout is not None
-    # Nobody knows how long a run here takes that the cell waits for.
-    if job.waits != is_here or limited:
-        yield from _of_idleness(job, here=is_here)
-
-
-def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
-    where = place(job.environ)
-    if where is None or not where.idle_s:
-        return
-    longer = job.layout.timeout is None or job.layout.timeout > where.idle_s
-    if here and (longer or not job.waits):
-        then = (
-            "a run on it ends then, whether or not a cell waits; a job in a cloud (--on) continues"
-        )
-    elif job.waits and longer:
-        then = (
-            "the cell may wait longer than that, and a job that is waited for is stopped with its "
-            "kernel: without --wait it goes on, and %distrain attach shows it again"
-        )
-    else:
-        return
-    message = (
-        f"this machine ({where.title}) is shut down after {duration(where.idle_s)} without "
-        f"activity, by {where.idle_source}: {then}"
-    )
-    yield Finding("machine.idle", Severity.WARNING, "", message)
-
-
-CHANNEL = "SM_CHANNEL_"  # SageMaker's own variables for the folders of channels begin so
-# Not of a URI with the data itself, `data:image/png;base64,…`.
-_IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w|/[\w.+-]+;[\w-]+[=,])")
-_VALUE_OF_DATA = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
-
-
-def with_places(arguments: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the arguments with the place of data for each `data:NAME`. Raises OptionError for a
-    name that there is not."""
-    replaced = []
-    for argument in arguments:
-        match = _VALUE_OF_DATA.fullmatch(argument)
-        if match and match[1] not in places:
-            hint = did_you_mean(match[1], places, f": add --data {match[1]}=URI")
-            raise OptionError(
-                f"no --data has the name of data:{match[1]}{hint}", where=f"data:{match[1]}"
-            )
-        replaced.append(_IN_ARGUMENT.sub(lambda m: places.get(m[1], m[0]), argument))
-    return tuple(replaced)
-
-
-def data_names(arguments: Iterable[str]) -> frozenset[str]:
-    """Return the names of data that arguments have."""
-    return frozenset(name for argument in arguments for name in _IN_ARGUMENT.findall(argument))
-
-
-def variables(
-    options: JobOptions, places: Mapping[str, str], backend: AnyBackend
-) -> dict[str, str]:
-    """Return SageMaker's variable for each name, but for those that the service sets itself."""
-    brought = options.delivered_names(backend.brings)
-    return {f"{CHANNEL}{n.upper()}": path for n, path in places.items() if n not in brought}
-
-
-def unread_data_findings(
-    program: Program, arguments: Sequence[str], names: Iterable[str]
-) -> Iterator[Finding]:
-    """Yield a warning for each of the names that a script has no use for, as far as one can see."""
-    unread = [name for name in names if name not in data_names(arguments)]
-    if not unread or _reads_variables(program):
-        return
-    for name in unread:
-        message = (
-            f"nothing reads --data {name}: write data:{name} where the script's arguments are to "
-            f"have its path, or read the variable {CHANNEL}{name.upper()}"
-        )
-        yield Finding("capture.unused-name", Severity.WARNING, f"--data {name}", message)
-
-
-def _reads_variables(program: Program) -> bool:
-    files = (file for name, file in program.files.items() if name.endswith(".py"))
-    texts = (f.read_bytes() if isinstance(f, Path) else f for f in files)
-    return CHANNEL in program.main or any(CHANNEL.encode() in text for text in texts)
-
-
-MIB = 1 << 20
+    from distrain_nb.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -212,14 +99,21 @@ class Prepared:
         """Return the text of `--dry-run`, with that plan."""
         findings = [str(f) for f in self.findings if f not in self.job.program.findings]
         cost = [] if self.cost is None else costs_text(self.cost, self.job.layout)
-        return "\n".join([*findings, self.job.program.describe(), str(plan), *cost])
+        installs = plan if isinstance(plan, InstallsPackages) else self.plan  # that of a trial
+        packages = installs.packages if isinstance(installs, InstallsPackages) else None
+        if _countable(self.job.layout) != self.job.layout:
+            plan = "no plan: nothing can be sent before the errors above are repaired"
+        return "\n".join([*findings, self.job.program.describe(packages), str(plan), *cost])
 
 
 @with_options
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Return everything up to the submission, which it leaves undone. Raises OptionError."""
     config = Config.load()
+    if options.get("session"):
+        return _prepare_cell(code, options, config)
     layout, job_options, backend, backend_options = read(options, config)
+    _refuse_without_session(job_options)
     if job_options.export and not job_options.dry_run:
         raise OptionError(f"--as {job_options.export} shows a job: it needs --dry-run")
     source = source_of(code)
@@ -242,10 +136,10 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         defaults=backend.defaults(environ),
     )
     job = with_uploads(job, backend)
-    program = _program(source, replace(job_options, data=job.data), backend)
+    program = program_of(source, replace(job_options, data=job.data), backend)
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
-    plan = backend.plan(job)
+    plan = backend.plan(replace(job, layout=_countable(job.layout)))
     cost = cost_of(job_options, job, backend, plan)
     if cost and backend.here and cost.limit:
         job = with_limit(job, cost)
@@ -258,13 +152,67 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)), cost)
 
 
+def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
+    """Return a cell for ranks that stay. Raises OptionError before anything is sent."""
+    common = declared(JobOptions)
+    for name, value in options.items():
+        if name not in common and name != "timeout" and value is not None:
+            written = next((o.names[0] for o in OPTIONS if o.field == name), flag(name))
+            raise OptionError(
+                f"{written} is for the start of a session, whose ranks are there already: leave it "
+                f"out, or start another with %distrain session start {written} …",
+                where=written,
+            )
+    job_options = read({k: v for k, v in options.items() if k != "timeout"}).job
+    session = find_session(job_options.session)
+    session.check_usable()
+    ranks = session.chosen(job_options.rank)
+    source = source_of(code)
+    job_options = _with_source(job_options, source)
+    sends, keeps = (
+        frozenset(name.strip() for text in texts for name in text.split(","))
+        for texts in (job_options.send, job_options.keep)
+    )
+    at = max(0, len(source.notebook.cells) - 1)
+    names = session.names(ranks, at, sends=sends, keeps=keeps)
+    source = replace(source, notebook=replace(source.notebook, ranks=names))
+    layout, _, backend, backend_options = read(json.loads(session.file.line), config)
+    layout = changed(layout, {"timeout": options.get("timeout")})
+    assert isinstance(backend, HoldsSessions)
+    job: AnyJob = Job(
+        program=program_of(source, job_options, backend),
+        layout=layout,
+        folder=working_folder(),
+        options=backend_options,
+        name=job_options.name,
+        results=job_options.results,
+        waits=job_options.wait is not False,
+        config=config,
+        experiment=job_options.experiment,
+        data=job_options.data,
+        allowed_secrets=job_options.allow_secret,
+    )
+    plan = backend.session_plan(job, session.folder, ranks)
+    return Prepared(job, backend, plan, job_options, job.program.findings)
+
+
+def _refuse_without_session(options: JobOptions) -> None:
+    for name in ("rank", "send", "keep"):
+        if getattr(options, name):
+            raise OptionError(f"--{name} is for a cell in a session: add --in NAME")
+
+
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:
     """Yield findings about a program that Python reads, and about the machine it is to run on."""
     yield from plan.findings
     for upload in job.uploads:
         yield from upload.findings()
     yield from _advice(job, backend, plan)
-    yield from machine_findings(job, backend)
+    yield from room_findings()
+    is_here = backend.here or getattr(job.options, "rehearsed", False)
+    # Nobody knows how long a run here takes that the cell waits for.
+    if job.waits != is_here or job.layout.timeout is not None:
+        yield from idle_findings(job.environ, job.layout.timeout, waits=job.waits, here=is_here)
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
@@ -283,13 +231,17 @@ def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()
     """Return the program that a cell or function becomes; what is wrong is among its findings."""
     source = source_of(code)
     options = _with_source(JobOptions(include=tuple(include), require=tuple(require)), source)
-    return _program(source, options, find("local"))
+    return program_of(source, options, find("local"))
 
 
 @with_options
 def plan(code: Code, **options: Unpack[Options]) -> Plan:
     """Return the exact request that `submit` would send. Raises OptionError."""
-    return prepare(code, **options).plan
+    prepared = prepare(code, **options)
+    layout = prepared.job.layout
+    if _countable(layout) != layout:
+        raise OptionError(" ".join(f.message for f in errors(check_layout(layout))))
+    return prepared.plan
 
 
 @with_options
@@ -299,67 +251,19 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
     return prepare(code, **options).findings
 
 
+def _countable(layout: Layout) -> Layout:
+    """Return the layout with one replica or rank wherever it has fewer: no plan can be made
+    of those, and findings say so."""
+    pools = {
+        role.value: replace(pool, replicas=1) for role, pool in layout.pools() if pool.replicas < 1
+    }
+    ranks = layout.ranks_per_replica
+    few = {"ranks_per_replica": 1} if ranks is not None and ranks < 1 else {}
+    return layout.edited({**pools, **few})
+
+
 def _with_source(options: JobOptions, source: Source) -> JobOptions:
     """Return the options with the names that the source returns, and the arguments that it has."""
     script_arguments = source.script.arguments if source.script else ()
     result, args = (*options.result, *source.returns), (*options.args, *script_arguments)
     return replace(options, result=result, args=args)
-
-
-def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
-    """Make the program from its source. Its arguments are the options', after a script's own."""
-    limit = int(Config.load().carry_limit * MIB)
-    places = options.places(backend.data)
-    program = (
-        _of_cell(source, options, limit, backend)
-        if source.script is None
-        else _of_script(source.script, options, limit, backend)
-    )
-    unread = unread_arguments(program, options.args) if program.is_read else ()
-    return replace(
-        program,
-        arguments=with_places(options.args, places),
-        variables=variables(options, places, backend)
-        | options.hang_variables
-        | options.finding_variables
-        | options.display_variables,
-        findings=(*program.findings, *unread),
-    )
-
-
-def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
-    if options.exclude:
-        raise OptionError("--exclude is for scripts: a cell sends only the files that it needs")
-    variables_of_cell = {**source.notebook.given, **options.values(backend.data)}
-    otherwise_read = options.delivered_names(backend.brings) | data_names(options.args)
-    if CHANNEL in source.cell.source:
-        otherwise_read |= options.places(backend.data).keys()
-    return capture(
-        source.cell,
-        source.first_line,
-        replace(source.notebook, given=variables_of_cell, optional=otherwise_read),
-        include=options.include,
-        require=options.require,
-        limit=limit,
-        results=options.results,
-        for_image=backend.has_image,
-    )
-
-
-def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
-    if options.param:
-        raise OptionError(
-            f"--param {options.param[0]} sets a name that a cell reads, and a script reads "
-            f"arguments: write them behind {script.path.name}"
-        )
-    program = capture_script(
-        script,
-        include=options.include,
-        exclude=options.exclude,
-        require=options.require,
-        limit=limit,
-        for_image=backend.has_image,
-    )
-    names = options.places(backend.data).keys() - options.delivered_names(backend.brings)
-    unread = unread_data_findings(program, options.args, sorted(names))
-    return replace(program, findings=(*program.findings, *unread))

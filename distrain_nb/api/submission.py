@@ -20,6 +20,7 @@ from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import redacted_word
 from distrain_nb.tracking import begin_run
 from distrain_nb.types import R
+from distrain_nb.worker.files.disk import without_waiting
 from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
@@ -56,13 +57,20 @@ def submit(code: Code, **options: Unpack[Options]) -> Run:
     return run.wait() if options["wait"] else run
 
 
-def start(prepared: Prepared) -> Run:
-    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run, and
-    StoreError where no run can be kept.
+def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Run:
+    """Submit what has been prepared; `begin` is called with the run's folder before. Raises
+    CaptureError or CheckFailed if it can't run, and StoreError where no run can be kept.
 
     It is on the list before anything is sent, so that whatever runs can be found and stopped.
     """
     prepared.refuse()
+    if not prepared.options.session:
+        return _start(prepared, begin)
+    with without_waiting():
+        return _start(prepared, begin)
+
+
+def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
     options, backend, store = prepared.options, prepared.backend, Store()
     channels = notification_channels(options)
     record = store.add(
@@ -80,6 +88,8 @@ def start(prepared: Prepared) -> Run:
         note = begin_run(record, here=backend.here, experiments=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
+        if begin is not None:
+            begin(record.folder)
         backend.submit(prepared.plan, record.folder)
         start_notifier(record.folder, channels)
     except Exception as error:

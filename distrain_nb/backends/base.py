@@ -150,6 +150,16 @@ class BuildsImage(Protocol):
         """Return the image's reference, with stand-ins for what isn't known before."""
 
 
+@runtime_checkable
+class InstallsPackages(Protocol):
+    """What a plan has besides whose job installs packages."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Return what is installed for the program, a requirement each, and what an image has of
+        it."""
+
+
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
@@ -299,6 +309,19 @@ class Resumes(Protocol):
     def resume(self, before: Path, folder: Path) -> None:
         """Start the program of the run in the folder `before` as the run in `folder`, with what
         it has saved. Raises DistrainError."""
+
+
+@runtime_checkable
+class HoldsSessions(Protocol):
+    """What a backend has besides whose ranks can stay between cells."""
+
+    def start_session(self, plan: Unknown, folder: Path) -> None:
+        """Start the ranks of a plan as the session of a folder. Returns at once; the folder's
+        status says when they are ready. Raises OptionError for a plan whose processes can't stay,
+        DistrainError."""
+
+    def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
+        """Return the plan of a cell for these ranks of the session in a folder."""
 
 
 AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"

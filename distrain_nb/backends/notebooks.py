@@ -11,10 +11,11 @@ Notebooks on machines that belong to the host of the notebook, and to no project
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from distrain_nb import installed
+from distrain_nb.findings import Finding, Severity
 
 AGAIN_S = 300.0
 
@@ -70,3 +71,29 @@ def place(environ: Mapping[str, str]) -> NotebookPlace | None:
     """Return the managed notebook that this is; None elsewhere."""
     looks = (hosted_elsewhere, *installed.loaded(GROUP))
     return next(filter(None, (look(environ) for look in looks)), None)
+
+
+def idle_findings(
+    environ: Mapping[str, str], timeout: float | None, *, waits: bool, here: bool
+) -> Iterator[Finding]:
+    """Yield a warning where the machine may be shut down before a job has ended."""
+    where = place(environ)
+    if where is None or not where.idle_s:
+        return
+    longer = timeout is None or timeout > where.idle_s
+    if here and (longer or not waits):
+        then = (
+            "a run on it ends then, whether or not a cell waits; a job in a cloud (--on) continues"
+        )
+    elif waits and longer:
+        then = (
+            "the cell may wait longer than that, and a job that is waited for is stopped with its "
+            "kernel: without --wait it goes on, and %distrain attach shows it again"
+        )
+    else:
+        return
+    message = (
+        f"this machine ({where.title}) is shut down after {duration(where.idle_s)} without "
+        f"activity, by {where.idle_source}: {then}"
+    )
+    yield Finding("machine.idle", Severity.WARNING, "", message)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from distrain_nb.layout.options import Option, flag
@@ -73,6 +74,11 @@ def option(
 
 def declared(options: type[object]) -> dict[str, Option]:
     """Return the options that a dataclass declares, by their fields, in order."""
+    return {**_declared(options)}  # type: ignore[arg-type]  # a class that mypy takes for unhashable
+
+
+@lru_cache(maxsize=256)
+def _declared(options: type[object]) -> dict[str, Option]:
     return {
         item.name: Option(item.name, default=item.default, **item.metadata)
         for item in fields(options)  # type: ignore[arg-type]

@@ -13,15 +13,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distrain_nb.config import path_named, private_home
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.disk import files_below, readable_size, replace_file
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.base import AnyBackend, AnyJob
 
 CACHE = "cache/digests"
 AT_ONCE = 8
@@ -244,3 +248,24 @@ def upload_of(name: str, path: Path, below: str, limit: float) -> Upload:
     single = path.name if path.is_file() else ""
     files = len(folder.files)
     return Upload(name, str(path), target, single, files, folder.size, folder.passed_over)
+
+
+def with_uploads(job: AnyJob, backend: AnyBackend) -> AnyJob:
+    """Return the job with URIs for all of its data that its machines can't read where they are; its
+    `uploads` are to get there yet. Raises OptionError."""
+    below = backend.staging(job) if job.data else ""
+    if not below:
+        return job
+    texts: list[str] = []
+    uploads: list[Upload] = []
+    for text in job.data:
+        name, _, uri = text.partition("=")
+        path, rest = backend.parts(uri)
+        source = local_path(name, path, backend.mounted) if path else None
+        if source is None:
+            texts.append(text)
+            continue
+        upload = upload_of(name, source, below, job.config.data_limit)
+        uploads.append(upload)
+        texts.append(f"{name}={upload.uri}{rest}")
+    return replace(job, data=tuple(texts), uploads=tuple(uploads))

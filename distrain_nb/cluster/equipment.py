@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 from packaging.version import Version
 
-from distrain_nb.cluster import packages
+from distrain_nb.cluster import packages, releases
 from distrain_nb.cluster.packages import LABEL, Reason, Uses, devices_in_name
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES, Hardware
+from distrain_nb.program.requirements import PACKAGES
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 
 BASE, IMAGE = "base", "image"
@@ -57,7 +58,8 @@ class Stock:
 
     `named` is the image that the user has named by the option `option`, BASE or IMAGE. `today`
     (ISO) is empty where nobody asks what has ended. `devices` are those that the named image is
-    for, each with what tells it in its configuration; empty where nothing tells it.
+    for, each with what tells it in its configuration; empty where nothing tells it. With `archive`
+    a container installs the program, and brings the framework.
     """
 
     containers: tuple[Container, ...]
@@ -66,6 +68,7 @@ class Stock:
     option: str = BASE
     today: str = ""
     devices: Mapping[str, str] = field(default_factory=dict)
+    archive: bool = False
 
     @property
     def unidentified(self) -> str:
@@ -76,6 +79,10 @@ class Stock:
     def row_of(self, image: str) -> Container | None:
         """Return the row of an image that the place offers, in whichever region."""
         return next((row for row in self.containers if row.image == image), None)
+
+    def has_ended(self, row: Container) -> bool:
+        """Return whether the place may have removed a container."""
+        return bool(row.ends) and self.today > row.ends
 
 
 @dataclass(frozen=True)
@@ -91,16 +98,22 @@ class Equipment:
 
 
 def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
-    """Choose the image and the packages with which a program uses the devices that are paid for."""
+    """Choose the image and the packages with which a program uses the devices that are paid for, in
+    the release of its framework that was asked for."""
     is_image = bool(stock.named) and stock.option == IMAGE
-    if stock.named and (is_image or not _BARE.search(stock.named)):
-        image, row = stock.named, stock.row_of(stock.named)
-        findings = (*_about_named(row, uses, hardware, stock),)
+    is_own = is_image or bool(stock.named and not _BARE.search(stock.named))
+    row = stock.row_of(stock.named) if is_own else None
+    if not stock.named:
+        row = _container(uses, hardware, stock)
+    image = stock.named or (row.image if row else stock.bare)
+    findings = (*_about_release(row, uses, hardware, stock, image),)
+    if not (is_image or (row and row.framework == uses.chosen)):
+        uses = releases.pinned(uses)
+    if is_own:
+        findings += (*_about_named(row, uses, hardware, stock),)
         if row and row.framework not in uses.frameworks and not is_image:
             findings += (*_about_frameworks(None, uses, hardware, stock),)
-    else:
-        row = None if stock.named else _container(uses, hardware, stock)
-        image = stock.named or (row.image if row else stock.bare)
+    elif not findings:
         findings = (*_about_frameworks(row, uses, hardware, stock),)
     covered = (row.framework,) if row else ()
     added = packages.device_builds(uses, hardware, covered)
@@ -112,21 +125,85 @@ def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
 
 def _container(uses: Uses, hardware: Hardware, stock: Stock) -> Container | None:
     """Return the newest of the framework that was asked for, or else for the first of the program's
-    that the place has one for."""
+    that the place has one for. Once all of them have ended, one is only taken if the framework's
+    packages can't do without: None means that they are installed."""
     for framework in (uses.chosen,) if uses.chosen else uses.frameworks:
-        fitting = [
-            row
-            for row in stock.containers
-            if row.framework == framework
-            and row.fits(hardware)
-            and is_of(row.version, uses.version)
-        ]
-        if fitting:
+        fitting = _fitting(framework, uses.version, hardware, stock)
+        current = [row for row in fitting if not stock.has_ended(row)]
+        if current:
+            return max(current, key=lambda row: Version(row.version))
+        if fitting and not _installable(framework, uses, hardware, stock):
             return max(fitting, key=lambda row: Version(row.version))
+        if fitting:
+            return None
     return None
 
 
+def _fitting(
+    framework: str | None, number: str | None, hardware: Hardware, stock: Stock
+) -> list[Container]:
+    return [
+        row
+        for row in stock.containers
+        if row.framework == framework and row.fits(hardware) and is_of(row.version, number)
+    ]
+
+
+def _installable(framework: str, uses: Uses, hardware: Hardware, stock: Stock) -> bool:
+    """Return whether packages of a framework serve the devices as well as a container would."""
+    if stock.archive or not stock.bare or framework not in PACKAGES:
+        return False
+    if uses.version and releases.missing_wheels(uses, stock.bare):
+        return False
+    unusable = packages.unusable_reason(framework, releases.pinned(uses), hardware)
+    return hardware.device == CPU or unusable is None
+
+
 # -- what is wrong --------------------------------------------------------------------------------
+
+
+def _about_release(
+    row: Container | None, uses: Uses, hardware: Hardware, stock: Stock, image: str
+) -> Iterator[Finding]:
+    """Yield an error where the job would not get the release of a framework that was asked for."""
+    if not uses.version or not uses.chosen:
+        return
+    asked, line = f"{uses.chosen} {uses.version}", releases.contradicting(uses)
+    if line:
+        message = f"--framework asks for {asked}, --require for {line}: leave one of the two out"
+        yield _release_finding(message, _without("require"), _without("framework"))
+    if row and row.framework == uses.chosen:
+        if not releases.agree(row.version, uses.version):
+            message = (
+                f"{row.image} has {row.framework} {row.version}, and --framework asks for "
+                f"{uses.version}: leave one of the two out"
+            )
+            yield _release_finding(message, _without(stock.option), _without("framework"))
+        return
+    if stock.named and (stock.option == IMAGE or not _BARE.search(stock.named)):
+        return
+    reason = "" if stock.archive else releases.missing_wheels(uses, image)
+    if not reason and not stock.archive:
+        return
+    there = sorted((r.version for r in _fitting(uses.chosen, None, hardware, stock)), key=Version)
+    short = dict.fromkeys(".".join(number.split(".")[:2]) for number in there)
+    containers = f"containers have {', '.join(short)}" if there else "no container has it"
+    message = f"{asked} is not available for a {hardware.title} here: {containers}"
+    if reason:
+        message += f"; {reason}"
+    first = releases.first_wheels(uses.chosen, releases.python_in(image))
+    other = there[-1] if there else "" if stock.archive else first
+    yield _release_finding(message, *_take(uses.chosen, other))
+
+
+def _take(framework: str, number: str) -> Iterable[Fix[str]]:
+    if number:
+        option = f"--framework {framework}-{number}"
+        yield Fix(f"Take {option}", lambda cell: with_option(cell, ["--framework"], option))
+
+
+def _release_finding(message: str, *fixes: Fix[str]) -> Finding:
+    return Finding("framework.release", Severity.ERROR, "framework", message, fixes)
 
 
 def _about_named(
@@ -191,13 +268,14 @@ def _about_container(
         yield _unused(reason, hardware, stock)
     elif row.note:
         yield _finding("note", Severity.WARNING, BASE, f"{row.image}: {row.note}")
-    if row.ends and stock.today > row.ends:
+    if stock.has_ended(row):
         message = f"{row.image} may be gone: its end of availability was {row.ends}"
-        if stock.bare and stock.named != stock.bare:
+        other = stock.bare if _installable(row.framework, uses, hardware, stock) else ""
+        if other:
             message += (
-                f"; on --base {stock.bare}, the notebook's own {row.framework} is installed instead"
+                f"; on --base {other}, the notebook's own {row.framework} is installed instead"
             )
-        yield _finding("image-ended", Severity.WARNING, BASE, message, *_on(stock.bare))
+        yield _finding("image-ended", Severity.WARNING, BASE, message, *_on(other))
 
 
 def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:

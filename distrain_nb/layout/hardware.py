@@ -143,8 +143,8 @@ class Totals:
 
 
 def totals(layout: Layout) -> Totals:
-    """Return the sums over all pools of a layout. At places without tables only replicas
-    are counted."""
+    """Return the sums over all pools of a layout. At places without tables only replicas and
+    accelerators are counted."""
     job = resolve(layout)
     pools = job.pools
     counted = [
@@ -152,7 +152,7 @@ def totals(layout: Layout) -> Totals:
     ]
     return Totals(
         replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
-        accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in counted),
+        accelerators=sum(max(pool.pool.replicas, 0) * pool.accelerators for pool in pools),
         vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in counted),
         memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in counted),
         memory_unit=job.offers.memory_unit if job.offers else "GB",

@@ -32,6 +32,14 @@ class GpuMachine(NamedTuple):
     gpus: Accelerators
 
 
+class PoolGpus(NamedTuple):
+    """How pools of a place without tables name their GPUs: what reads the number that a replica
+    has, and what gives a pool another number of any kind."""
+
+    read: Callable[[Pool], int]
+    give: Callable[[Pool, int], Pool]
+
+
 class SdkNames(NamedTuple):
     """Names that the service takes by its installed SDK; `package` is that, with its version."""
 
@@ -147,7 +155,7 @@ class Place:
     `tunes` that a service there suggests the trials of studies and runs them. `offers` is what fact
     tables know of its machines, None without tables; `exports` are the forms that its layouts are
     written in, and `readers` those that they are read from. A place that has ended has a
-    `successor`.
+    `successor`. `pool_gpus` reads GPUs that a pool has in words of its place, as `gpu:8`.
     """
 
     name: str
@@ -161,6 +169,7 @@ class Place:
     exports: tuple[Export, ...] = ()
     readers: tuple[ReadForm, ...] = ()
     successor: Successor | None = None
+    pool_gpus: PoolGpus | None = None
 
     def reads(self, path: str) -> bool:
         """Return whether jobs there depend on a field, such as `region` or `workers.machine`."""
@@ -182,6 +191,7 @@ def described(
     tunes: bool = False,
     exports: tuple[Export, ...] = (),
     readers: tuple[ReadForm, ...] = (),
+    pool_gpus: PoolGpus | None = None,
 ) -> Place:
     """Return a place by the paths of the fields that it reads, as `Place.reads` takes them."""
     paths = [path.partition(".") for path in reads]
@@ -198,6 +208,7 @@ def described(
         tunes,
         exports=exports,
         readers=readers,
+        pool_gpus=pool_gpus,
     )
 
 

@@ -31,6 +31,7 @@ class ResolvedPool:
     machine: Machine | None
     legacy: LegacyMachine | None
     instance: Instance | None
+    named_gpus: int = 0  # in words of its place
 
     def where(self, field: str) -> str:
         """Return the path of a field of this pool."""
@@ -69,6 +70,8 @@ class ResolvedPool:
             return self.legacy.accelerator_count or 0
         if self.instance:
             return self.instance.gpu_count or self.instance.neuron_count or 0
+        if self.named_gpus:
+            return self.named_gpus
         return (self.machine.builtin_accelerator_count or 0) if self.machine and self.is_tpu else 0
 
     @property
@@ -138,11 +141,13 @@ def resolve(
     """Return the layout with the rows of its machines, from the catalog in force if none is
     given."""
     catalog = catalog or current()
-    pools = tuple(_resolved(role, pool, catalog) for role, pool in layout.pools())
+    place = place_of(layout.on)
+    read = place.pool_gpus.read if place and place.pool_gpus else lambda _: 0
+    pools = tuple(_resolved(role, pool, catalog, read(pool)) for role, pool in layout.pools())
     return ResolvedLayout(layout, catalog, pools, tuple(channels), implied)
 
 
-def _resolved(role: Role, pool: Pool, catalog: Catalog) -> ResolvedPool:
+def _resolved(role: Role, pool: Pool, catalog: Catalog, named_gpus: int) -> ResolvedPool:
     name = pool.machine or ""
     return ResolvedPool(
         role,
@@ -151,4 +156,5 @@ def _resolved(role: Role, pool: Pool, catalog: Catalog) -> ResolvedPool:
         catalog.machines.get(name),
         catalog.legacy_machines.get(name),
         catalog.instances.get(name),
+        named_gpus,
     )

@@ -76,8 +76,9 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(DistrainMagics)
     add_matcher(shell)
     transforms = shell.input_transformers_cleanup
-    if with_body not in transforms:
-        transforms.append(with_body)
+    for transform in (with_body, at_the_top):
+        if transform not in transforms:
+            transforms.append(transform)
     shell.events.register("post_run_cell", after_cell)
     start_observing(shell)
     shell.events.register("post_run_cell", _may_be_loaded_again)
@@ -104,6 +105,18 @@ def with_body(lines: list[str]) -> list[str]:
     takes it for a mistake, and `%%distrain --help` is none."""
     if lines and re.match(_HEAD, lines[0]) and not "".join(lines[1:]).strip():
         return [lines[0], "\n"]
+    return lines
+
+
+def at_the_top(lines: list[str]) -> list[str]:
+    """Return the lines as they are. Raises SyntaxError where a comment stands above our line, which
+    IPython says as `%%distrain` not found."""
+    code = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    if lines and code is not lines[0] and re.match(_HEAD, code):
+        words = code.strip()
+        raise SyntaxError(
+            f"{words} has to be the first line of its cell: move the comment below it"
+        )
     return lines
 
 

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
@@ -29,11 +30,14 @@ from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.program import report_to
 from distrain_nb.repairs import head_lines
 from distrain_nb.tuning.options import PARTS, STUDY
+from distrain_nb.ui.frontend import can_answer
+from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from distrain_nb.magics.prompts import Attendant
     from distrain_nb.run import Run
     from distrain_nb.ui.monitor import Monitor
 
@@ -67,8 +71,9 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
         print(prepared)
         return
     _show_warnings(prepared, source)
+    asks = prepared.waits and prepared.backend.here
     with show_long_work():
-        run = api.start(prepared)
+        run = api.start(prepared, attend if asks else None)
     watch(run, prepared.waits)
 
 
@@ -101,6 +106,11 @@ def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
     return api.Source(Cell(name, text), notebook_of(shell), first_line=head_lines(text) + 1)
 
 
+def attend(folder: Path) -> None:
+    """Have the ranks of a run know whether somebody can answer, before they may ask."""
+    prompts.listen(folder, answers=can_answer())
+
+
 def watch(run: Run, waits: bool) -> None:
     """Show the run below the cell; with `waits`, until it has ended. An interrupt cancels it."""
     if not waits:
@@ -114,6 +124,8 @@ def watch(run: Run, waits: bool) -> None:
         run.cancel()
         while not run.state.final:
             time.sleep(REFRESH_EVERY_S)
+    finally:
+        prompts.end_listening(run.folder)
     shown = monitor is not None and _succeeds(monitor.finish) and monitor.shows_report
     _raise_outcome(run, shown)
 
@@ -127,11 +139,26 @@ def _shown(run: Run) -> Monitor:
 
 
 def _wait(run: Run, monitor: Monitor) -> None:
-    """Wait until the run has ended; go on without a view that breaks."""
+    """Wait until the run has ended, and ask what it asks; go on without a view that breaks."""
     is_shown = True
-    while not run.state.final:
+
+    def refresh() -> None:
+        nonlocal is_shown
         is_shown = is_shown and _succeeds(monitor.refresh)
+
+    attendant: Attendant | None = None
+    while not run.state.final:
+        refresh()
+        if attendant is None and prompts.open_prompts(run.folder):
+            from distrain_nb.magics.prompts import Attendant
+
+            # In a terminal the view would write where the answer is being typed.
+            attendant = Attendant(run, refresh if monitor.shows_report else lambda: None)
+        if attendant is not None:
+            attendant.turn()
         time.sleep(REFRESH_EVERY_S)
+    if attendant is not None:
+        attendant.turn()
 
 
 def _raise_outcome(run: Run, shown: bool) -> None:

@@ -126,24 +126,25 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
         argument_default=argparse.SUPPRESS,
     )
     where = parser.add_argument_group("where to run, and on which machines")
+    names = "|".join(backend.name for backend in backends)
     for option in OPTIONS:
-        _add(where, option, "|".join(b.name for b in backends) if option.field == "on" else "")
-    _add(where, SPOT)
+        add_option(where, option, names if option.field == "on" else "")
+    add_option(where, SPOT)
     job = parser.add_argument_group("the job")
     job.add_argument(
         *HELP, nargs="?", metavar="TOPIC", help="show a short help, or the help on a topic"
     )
     common = declared(JobOptions)
     for option in common.values():
-        _add(job, option)
+        add_option(job, option)
     study = parser.add_argument_group(STUDY_OPTIONS)
     for option in (STUDY, *PARTS.values()):
-        _add(study, option)
+        add_option(study, option)
     for title, options in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
         for option in options:
             if option.field not in common:
-                _add(group, option)
+                add_option(group, option)
     return parser
 
 
@@ -280,7 +281,7 @@ def image_options(words: list[str]) -> argparse.Namespace:
     return image_parser().read(words)
 
 
-def _add(group: argparse._ArgumentGroup, option: Option, form: str = "") -> None:
+def add_option(group: argparse._ArgumentGroup, option: Option, form: str = "") -> None:
     """Add an option to a parser's group; `form` is how its value is written there, if not as it
     was declared."""
     kind: dict[str, Any]

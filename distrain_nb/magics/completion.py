@@ -46,7 +46,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
 
     magic = re.match(_MAGIC, _written(context))
     if magic is None:
-        return {"completions": [], "suppress": False}
+        return _of_session(context)
     fragment, offered = _offered(magic, context.full_text)
     completions = [
         SimpleCompletion(text=completion.text, type=without_breaks(completion.about or "value"))
@@ -59,6 +59,24 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         "ordered": True,
         "matched_fragment": fragment,
     }
+
+
+def _of_session(context: CompletionContext) -> SimpleMatcherResult:
+    """Offer names of a session's ranks in the code of a cell for them, beside all others."""
+    from IPython.core.completer import SimpleCompletion
+
+    word = re.search(r"(?<![\w.])[^\W\d]\w*$", context.line_with_cursor[: context.cursor_position])
+    is_in_session = re.match(r"%%distrain\s.*--in[ =]", context.full_text)
+    if word is None or not is_in_session:
+        return {"completions": [], "suppress": False}
+    from distrain_nb.magics.values import names_of_ranks
+
+    completions = [
+        SimpleCompletion(text=name.text, type=without_breaks(name.about))
+        for name in names_of_ranks(context.full_text)
+        if name.text.startswith(word[0])
+    ]
+    return {"completions": completions, "suppress": False, "matched_fragment": word[0]}
 
 
 def without_breaks(about: str) -> str:

@@ -21,6 +21,7 @@ from distrain_nb.magics.command_line import (
     image_parser,
 )
 from distrain_nb.magics.verbs import line_parser
+from distrain_nb.ui.outputs import OWN_KEYS
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
@@ -73,7 +74,9 @@ class HelpPage:
     def _repr_html_(self) -> str:
         body = "".join(section.html() for section in self.sections)
         more = f"<p>{escape(self.more)}</p>" if self.more else ""
-        region = "class='dn-help' role='region' aria-label='help' tabindex='0'"  # it may scroll
+        region = (
+            f"class='dn-help' role='region' aria-label='help' tabindex='0' {OWN_KEYS}"  # scrolls
+        )
         return f"{STYLE}<div {region}>{body}{more}</div>"
 
 

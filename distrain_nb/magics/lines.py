@@ -41,6 +41,10 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
         from distrain_nb.magics.cell import run_script
 
         return run_script(words[1:])
+    if words[:1] == ["session"]:
+        from distrain_nb.magics.sessions import run_session
+
+        return run_session(words[1:])
     if words[:1] == ["shard"] and (packing := packing_options(words[1:])):
         return _shard_elsewhere(packing)
     if words[:1] and words[0].partition("=")[0] in HELP:
@@ -118,6 +122,12 @@ def _follow(run: Run, rank: int | None) -> None:
 
 def _stacks(options: argparse.Namespace) -> Stacks:
     return api.attach(options.run).stacks()
+
+
+def _debug(options: argparse.Namespace) -> None:
+    from distrain_nb.magics.prompts import debug
+
+    debug(api.attach(options.run), options.rank)
 
 
 def _attach(options: argparse.Namespace) -> Run | Study:
@@ -252,9 +262,9 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 def _clean(options: argparse.Namespace) -> None:
     from distrain_nb.run.disk_usage import cleaning
-    from distrain_nb.study.listing import studies_ended_before
+    from distrain_nb.study.listing import keys_of_unended, studies_ended_before
 
-    reclaimable = cleaning(options.older_than, studies_ended_before)
+    reclaimable = cleaning(options.older_than, studies_ended_before, keys_of_unended())
     print(reclaimable)
     if options.yes:
         reclaimable.free()
@@ -262,6 +272,13 @@ def _clean(options: argparse.Namespace) -> None:
     elif reclaimable.parts:
         older = "" if options.older_than is None else f" --older-than {options.older_than:g}"
         print(f"nothing is deleted yet: %distrain clean{older} --yes frees it")
+
+
+def _vars(options: argparse.Namespace) -> Any:
+    from distrain_nb.run.session import find_session
+    from distrain_nb.ui.sessions import names_table
+
+    return names_table(find_session(options.session))
 
 
 def _config(options: argparse.Namespace) -> None:
@@ -348,6 +365,7 @@ _VERBS = {
     "show": _show,
     "logs": _logs,
     "stacks": _stacks,
+    "debug": _debug,
     "attach": _attach,
     "cancel": _cancel,
     "resume": _resume,
@@ -365,4 +383,5 @@ _VERBS = {
     "doctor": _doctor,
     "clean": _clean,
     "config": _config,
+    "vars": _vars,
 }

@@ -22,8 +22,9 @@ from distrain_nb.layout.files import saved
 from distrain_nb.layout.options import changed
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import Names, names_of
-from distrain_nb.repairs import head_lines
+from distrain_nb.repairs import head_lines, head_options
 from distrain_nb.run import Run, Store
+from distrain_nb.run.summary import plural
 
 if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice
@@ -59,6 +60,8 @@ def values(
         return _machines(name, place, word)
     if name in _FIELDS:
         return word, list(_chosen(name, place))
+    if name in ("send", "keep"):
+        return word.rpartition(",")[2], list(names_of_ranks(cell))
     if name in _FROM_CELL:
         return word.rpartition(",")[2], list(_FROM_CELL[name](cell))
     if name in _OFFERED:
@@ -185,6 +188,34 @@ def _values_in(cell: str) -> Iterator[Completion]:
         yield Completion(name, "set in the cell")
 
 
+def names_of_ranks(cell: str) -> Iterator[Completion]:
+    """Yield the names that the ranks have of the session that a cell is for."""
+    from distrain_nb.run.session import find_session
+
+    words = head_options(cell).split()
+    name = next((after for word, after in pairwise(words) if word == "--in"), "")
+    name = next((word.partition("=")[2] for word in words if word.startswith("--in=")), name)
+    with suppress(DistrainError):
+        session = find_session(name)
+        entries = {
+            entry: table[entry]
+            for table in session.names([*session.ranks]).tables.values()
+            for entry in table
+            if name and entry.isidentifier()
+        }
+        for entry, about in entries.items():
+            yield Completion(entry, f"{about['type']} in the ranks")
+
+
+def _sessions() -> Iterator[Completion]:
+    from distrain_nb.api.sessions import sessions
+
+    for session in sessions():
+        status = session.status
+        if not status.state.final:
+            yield Completion(session.name, f"{plural(len(session.ranks), 'rank')}, {status.phase}")
+
+
 def _needed(cell: str) -> Iterator[Completion]:
     """Yield values that the cell takes from the notebook, with what they are, and what it lacks."""
     namespace = {**vars(builtins), **getattr(sys.modules.get("__main__"), "__dict__", {})}
@@ -209,9 +240,11 @@ _FROM_CELL: dict[str, Callable[[str], Iterable[Completion]]] = {
 _OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
     "layout": _layouts,
     "on": _places,
+    "session": _sessions,
     "help": lambda: [Completion(topic) for topic in topics()],
 }
 # What verbs are about, by their arguments.
 OPERANDS: dict[str, Callable[[], Iterable[Completion]]] = {
     "run": _runs, "runs": _compared, "layout": _layouts, "settings": _settings,
+    "session": _sessions,
 }  # fmt: skip

@@ -20,6 +20,7 @@ RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
     "stacks": "show where each rank of a run on this machine is, with its stacks",
+    "debug": "ask at the prompt of a rank on this machine, at the line where it is",
     "attach": "follow a run, study or cloud job below this cell (default: what you started last)",
     "cancel": "stop a run",
     "resume": "start a run again from its checkpoints",
@@ -53,6 +54,11 @@ def _add_runs(verb: Verb) -> None:
     runs = verb("runs", "list the runs")
     filed = "only runs of this experiment, with their parameters and metrics"
     runs.add_argument("--experiment", metavar="NAME", help=filed)
+    verb("session", "start, stop or list sessions: ranks that stay between cells")
+    names = verb("vars", "list the names that the ranks of a session have")
+    names.add_argument(
+        "--in", dest="session", default="", metavar="NAME", help="session (default: the only one)"
+    )
     verb("run", "run a script with its arguments, and with a cell's options")
     of_runs = {name: verb(name, about) for name, about in RUN_VERBS.items()}
     for run in of_runs.values():
@@ -62,6 +68,8 @@ def _add_runs(verb: Verb) -> None:
     logs.add_argument(
         "--follow", action="store_true", help="print new lines until the run has ended"
     )
+    rank = "rank to stop (default: one at a prompt, else 0)"
+    of_runs["debug"].add_argument("--rank", type=int, metavar="N", help=rank)
     carrier = "log of the background process that submits the job and follows it"
     logs.add_argument("--carrier", action="store_true", help=carrier)
     result.add_argument(

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from distrain_nb import api
-from distrain_nb.api import Prepared
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError, did_you_mean
-from distrain_nb.escapes import plain
-from distrain_nb.layout import files
+from distrain_nb.mcp.answers import cut, finished, fitting, one_line
+from distrain_nb.mcp.planned import keep_plan, readable_layouts, take_plan
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.answers import answer
@@ -27,38 +26,40 @@ from distrain_nb.server.access import open_run, own_runs
 if TYPE_CHECKING:
     from distrain_nb.run.pages.protocol import CurveAnswer, CurvesAnswer, LineRow, LogAnswer
 
-LONGEST_ANSWER = 16_000  # characters: about 4,000 tokens
-LONGEST_LINE = 400
 MOST_LINES = 500
 SEARCH_S = 20.0
-PLANS_KEPT = 10
 
 OFF = "Tools that {} runs are off; the user allows them by `%distrain config {}=on`."
 
 _listing = Listing()
-_plans: dict[int, Prepared] = {}
 
 
 def list_runs(text: str = "", first: int = 0, count: int = 20) -> str:
     """List runs with state, duration, place, best metric and cause of a failure; the newest first.
 
-    `text` has to be in a run's name, experiment or layout. `first` skips that many newer ones.
+    `text` has to be in a run's name, experiment or layout, in any case. `first` skips that many
+    newer ones.
     """
-    runs = [run for run in own_runs(Store()) if text in f"{run.name}\n{run.experiment}\n{run.line}"]
+    folded = text.casefold()
+    runs = [
+        run
+        for run in own_runs(Store())
+        if folded in f"{run.name}\n{run.experiment}\n{run.line}".casefold()
+    ]
     chosen = runs[max(first, 0) :][: _within(count)]
     now, lines = time.time(), []
     for row in _listing.read(chosen):
         experiment = f"experiment {row.experiment}" if row.experiment else ""
         best = f"{row.best.name} {short_number(row.best.value)}" if row.best else ""
         parts = (row.summary.line(now), experiment, best, row.summary.cause)
-        lines.append(_cut("; ".join(filter(None, parts))))
-    shown = _fitting(lines)
+        lines.append(cut("; ".join(filter(None, parts))))
+    shown = fitting(lines)
     beyond = max(first, 0) + len(shown)
     older = f"; for older ones first={beyond}" if beyond < len(runs) else ""
-    return "\n".join([f"{len(shown):,} of {plural(len(runs), 'run')}{older}", *shown])
+    return finished([f"{len(shown):,} of {plural(len(runs), 'run')}{older}", *shown])
 
 
-def show_run(run: str = "last") -> str:
+def show_run(run: str | int = "last") -> str:
     """Show a run: state, cause and report of a failure, last lines, findings, results and links.
 
     `run` is its number, its name, or last.
@@ -71,29 +72,27 @@ def show_run(run: str = "last") -> str:
         parts += [f"finding: {finding}" for finding in opened.findings]
     else:
         parts.append(f"results: {', '.join(opened.results) or 'none'}")
-    text, half = plain("\n".join(parts)), LONGEST_ANSWER // 2
-    left_out = len(text) - LONGEST_ANSWER
-    if left_out <= 0:
-        return text
-    return f"{text[:half]}\n… {left_out:,} characters left out: read_log …\n{text[-half:]}"
+    return finished(parts, opened, ": read_log", from_both=True)
 
 
 def read_log(
-    run: str = "last",
+    run: str | int = "last",
     rank: int | None = None,
     text: str = "",
     regex: bool = False,
     stream: Literal["", "o", "e"] = "",
-    first: int = -50,
+    first: int | None = None,
     count: int = 50,
 ) -> str:
     """Read lines of a run's log, each behind its number and the process that wrote it.
 
     Filters: `rank`; `text`, in any case, or with `regex` an expression; `stream`: o is stdout, e is
-    stderr. `first` is the number of the first line. A negative one counts from the end, so the
-    default reads the last 50 lines, or matches. A count of 1 gives a long line whole.
+    stderr. `first` is the number of the first line; a negative one counts from the end. Without it
+    the last `count` lines, or matches, are read. A count of 1 gives a long line whole, as far as
+    an answer has room.
     """
     opened = _opened(run)
+    first = -_within(count) if first is None else first
     query: dict[str, str] = {"stream": stream}
     if rank is not None:
         query["process"] = str(opened.process_of(rank))
@@ -106,17 +105,17 @@ def read_log(
         lines, head = [*log["lines"], *log["bars"]], plural(log["rows"], "line")
         rows = range(log["first"], log["first"] + len(lines))
     written = _written(opened, rows, lines, complete=count == 1)
-    shown = _fitting(written, from_end=first < 0)
+    shown = fitting(written, from_end=first < 0)
     if not shown:
         return f"nothing here of {head}"
     skipped = len(written) - len(shown) if first < 0 else 0
     begin, end = rows[skipped], rows[skipped + len(shown) - 1]
     more = f"before: first={max(0, begin - _within(count))}; after: first={end + 1}"
-    return "\n".join([f"{len(shown):,} of {head}; {more}", *shown])
+    return finished([f"{len(shown):,} of {head}; {more}", *shown], opened, ": %distrain logs")
 
 
 def read_metrics(
-    run: str = "last",
+    run: str | int = "last",
     tag: str = "",
     kind: Literal["metrics", "times", "resources"] = "metrics",
     points: int = 20,
@@ -128,43 +127,45 @@ def read_metrics(
     opened = _opened(run)
     query = {"tag": tag, "points": str(max(3, _within(points)) if tag else 3)}
     curves = cast("CurvesAnswer", answer(opened, kind, query))
-    lines = [_cut(line) for curve in curves["lines"] for line in _points(curve, every=bool(tag))]
-    shown = _fitting([*lines, *curves["notes"]])
+    lines = [cut(line) for curve in curves["lines"] for line in _points(curve, every=bool(tag))]
+    shown = fitting([*lines, *curves["notes"]])
     left_out = len(lines) + len(curves["notes"]) - len(shown)
     more = [f"… {left_out:,} lines left out: ask for one tag"] if left_out else []
-    return "\n".join([*shown, *more]) or f"no {kind}" + (f" called {tag!r}" if tag else " yet")
+    if not shown:
+        return f"no {kind}" + (f" called {cut(repr(tag))}" if tag else " yet")
+    return finished([*shown, *more], opened)
 
 
-def compare_runs(runs: list[str]) -> str:
+def compare_runs(runs: list[str | int]) -> str:
     """Show by what runs differ: options, hyperparameters, outcome and newest metrics.
 
     `runs` are numbers or names of two runs or more.
     """
     compared = differences.compare(map(_opened, runs), _listing)
     rows = [row for row in differences.rows(compared) if row.differs]
-    lines = [_cut(f"{row.name}: {' | '.join(row.texts)}") for row in rows]
-    shown = _fitting(lines)
+    lines = [cut(f"{row.name}: {' | '.join(row.texts)}") for row in rows]
+    shown = fitting(lines)
     more = [f"… {len(lines) - len(shown):,} more"] if len(shown) < len(lines) else []
-    return plain("\n".join([" | ".join(compared.titles), *shown, *more]))
+    return finished([cut(" | ".join(compared.titles)), *shown, *more])
 
 
-def show_stacks(run: str = "last") -> str:
+def show_stacks(run: str | int = "last") -> str:
     """Say where each rank of a run at work on this machine is, with its stacks.
 
     It takes a few seconds and interrupts nothing.
     """
-    text = plain(str(_opened(run).stacks()))
-    left_out = len(text) - LONGEST_ANSWER
-    return f"{text[:LONGEST_ANSWER]}\n… {left_out:,} characters left out" if left_out > 0 else text
+    opened = _opened(run)
+    return finished([str(opened.stacks())], opened)
 
 
 def list_layouts() -> str:
     """List the layouts that are saved in `layouts/` below this server's folder, with their text."""
-    names = files.saved()
-    texts = [f"{name}:\n{files.read(name, files.FOLDER)[1].strip()}" for name in names]
-    shown = _fitting([_cut(text) for text in texts])
-    more = [f"… more: {', '.join(names[len(shown) :])}"] if len(shown) < len(names) else []
-    return "\n\n".join([*shown, *more]) or "no layouts: `%distrain form` saves one"
+    layouts = readable_layouts()
+    texts = [f"{name}:\n{text.strip()}" for name, text in layouts.items()]
+    shown = fitting([cut(text, lines=True) for text in texts])
+    left_out = [*layouts][len(shown) :]
+    more = [f"… more: {', '.join(left_out)}"] if left_out else []
+    return finished(["\n\n".join([*shown, *more]) or "no layouts: `%distrain form` saves one"])
 
 
 def plan_run(script: str, layout: str, arguments: list[str] | None = None, name: str = "") -> str:
@@ -174,45 +175,47 @@ def plan_run(script: str, layout: str, arguments: list[str] | None = None, name:
     begins with the number of the plan, for `start_run`. Show the plan to the user first.
     """
     _refuse_unless("agents_start", "start")
-    if layout not in (names := files.saved()):
+    if layout not in (names := readable_layouts()):
         hint = did_you_mean(layout, names, ".")
         raise OptionError(f"no layout {layout!r}{hint} Saved: {', '.join(names) or 'none yet'}")
     path, folder = path_named(script).resolve(), path_named(".").resolve()
     if not path.is_relative_to(folder):
         raise OptionError(f"invalid script {script!r}: expected a file below {folder}")
+    if path.exists() and not path.is_file():
+        raise OptionError(f"invalid script {script!r}: expected a file, not a folder or a device")
     source = api.script(path, *arguments or ())
     prepared = api.prepare(source, layout=layout, name=name, wait=False)
     prepared.refuse()
-    number = max(_plans, default=0) + 1
-    _plans[number] = prepared
-    _plans.pop(number - PLANS_KEPT, None)
-    return f"plan {number}\n{prepared}"[:LONGEST_ANSWER]
+    number = keep_plan(prepared)
+    return finished([f"plan {number}", str(prepared)], hint=": the user sees all by --dry-run")
 
 
 def start_run(plan: int) -> str:
-    """Start what `plan_run` has shown under that number, once. It may cost the user money."""
+    """Start what `plan_run` has shown under that number, once. It may cost the user money.
+
+    A plan of which a file has changed since is refused.
+    """
     _refuse_unless("agents_start", "start")
-    if plan not in _plans:
-        raise OptionError(f"no plan {plan}: plan_run makes one, and each can be started once")
-    return f"started {_line(api.start(_plans.pop(plan)))}"
+    prepared = take_plan(plan)
+    return finished([f"started {one_line(_line(api.start(prepared)))}"])
 
 
-def cancel_run(run: str) -> str:
+def cancel_run(run: str | int) -> str:
     """Stop a run, by its number or name."""
     _refuse_unless("agents_cancel", "cancel")
     opened = _opened(run)
     if opened.state.final:
-        return f"{opened.title} has ended already: {opened.state}"
+        return finished([f"{one_line(opened.title)} has ended already: {opened.state}"])
     opened.cancel()
-    return f"{opened.title} is being stopped"
+    return finished([f"{one_line(opened.title)} is being stopped"])
 
 
-def delete_run(run: str) -> str:
+def delete_run(run: str | int) -> str:
     """Delete a run that has ended, by its number or name, with its log, metrics and results."""
     _refuse_unless("agents_delete", "delete")
     opened = _opened(run)
     api.delete(opened)
-    return f"{opened.title} is deleted"
+    return finished([f"{one_line(opened.title)} is deleted"])
 
 
 READING = (
@@ -226,9 +229,9 @@ CHANGING: dict[str, tuple[str, tuple[Callable[..., str], ...]]] = {
 }
 
 
-def _opened(run: str) -> Run:
+def _opened(run: str | int) -> Run:
     store = Store()
-    return open_run(store, str(store.get(run).id))
+    return open_run(store, str(store.get(str(run)).id))
 
 
 def _refuse_unless(setting: str, verb: str) -> None:
@@ -275,12 +278,12 @@ def _written(run: Run, rows: Sequence[int], lines: Sequence[LineRow], complete: 
     written = []
     for row, (_, _, process, _, _, text) in zip(rows, lines, strict=False):
         label = labels.get(process, str(process))
-        written.append(f"{row} [{label}] {plain(text) if complete else _cut(text)}")
+        written.append(f"{row} [{label}] {one_line(text) if complete else cut(text)}")
     return written
 
 
 def _points(curve: CurveAnswer, every: bool) -> list[str]:
-    name = " ".join(filter(None, (curve["run"], curve["tag"])))
+    name = one_line(" ".join(filter(None, (curve["run"], curve["tag"]))))
     values = ["nan" if value is None else f"{value:.6g}" for value in curve["value"]]
     if not every:
         return [f"{name}: {values[-1]} at step {curve['step'][-1]}"] if values else []
@@ -290,23 +293,3 @@ def _points(curve: CurveAnswer, every: bool) -> list[str]:
 
 def _within(count: int) -> int:
     return min(max(count, 1), MOST_LINES)
-
-
-def _cut(text: str) -> str:
-    """Return the text without escapes, and without what makes a line too long."""
-    text = plain(text)
-    if len(text) <= LONGEST_LINE:
-        return text
-    return f"{text[:LONGEST_LINE]}… ({len(text) - LONGEST_LINE:,} characters more)"
-
-
-def _fitting(lines: Sequence[str], from_end: bool = False) -> list[str]:
-    """Return the first lines, or the last, that an answer has room for; one at least."""
-    chosen: list[str] = []
-    room = LONGEST_ANSWER
-    for line in lines[::-1] if from_end else lines:
-        room -= len(line) + 1
-        if room < 0 and chosen:
-            break
-        chosen.append(line)
-    return chosen[::-1] if from_end else chosen

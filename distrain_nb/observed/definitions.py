@@ -36,7 +36,7 @@ def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
     while waiting:
         path, owner = waiting.pop()
         seen.add(id(owner))
-        text = _of_function(owner) if isinstance(owner, FunctionType) else {}
+        text = _of_function(owner) if type(owner) is FunctionType else {}
         for attribute, value in [*vars(owner).items(), *text.items()]:
             is_given = attribute.startswith("__") and attribute.endswith("__")
             is_of_class = attribute in OF_CLASSES and value is not None
@@ -153,7 +153,7 @@ _HELD = "its defaults and closure"
 
 def _held(definition: Any) -> dict[str, Any]:
     function = getattr(definition, "__wrapped__", definition)
-    if not isinstance(function, FunctionType):
+    if type(function) is not FunctionType:
         return {}
     held = [function.__defaults__, function.__kwdefaults__]
     for cell in function.__closure__ or ():
@@ -262,7 +262,7 @@ def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) ->
     while waiting:
         name = waiting.pop()
         value = names.get(name)
-        if name in visited or not isinstance(value, FunctionType) or value.__globals__ is not names:
+        if name in visited or type(value) is not FunctionType or value.__globals__ is not names:
             continue
         visited.add(name)
         waiting += value.__code__.co_names
@@ -289,6 +289,15 @@ def _own_modules() -> Iterator[tuple[str, ModuleType]]:
             _others[name] = ref(module)
         elif _is_complete(names):
             yield name, module
+
+
+def is_users(module: object) -> bool:
+    """Return whether a module is of a file of the user's."""
+    if type(module) is not ModuleType:
+        return False
+    names = vars(module)
+    theirs = is_installed(names) or root_of(names) in sys.stdlib_module_names
+    return not theirs and str(names.get("__file__") or "").endswith(".py")
 
 
 def _is_complete(names: Mapping[str, Any]) -> bool:

@@ -209,7 +209,7 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
         names_read |= new
         names_said |= {*code.co_names}
         for value in map(names.get, new):
-            if isinstance(value, FunctionType) and value.__module__ == names.get("__name__"):
+            if type(value) is FunctionType and value.__module__ == names.get("__name__"):
                 waiting.append(value.__code__)
             for name, method in _methods(value, names.get("__name__")):
                 methods.setdefault(name, []).append(method)
@@ -237,7 +237,7 @@ def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
         if base.__module__ == module:
             for name, item in vars(base).items():
                 function = getattr(item, "__func__", getattr(item, "fget", item))
-                if isinstance(function, FunctionType):
+                if type(function) is FunctionType:
                     yield name, function.__code__
 
 

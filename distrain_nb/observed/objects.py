@@ -98,6 +98,8 @@ def memory_of(thing: Any) -> int:
             return id(getattr(thing, "obj", thing))
         if hasattr(type(thing), "untyped_storage"):
             return 0 if hasattr(thing, "fake_mode") else int(thing.untyped_storage().data_ptr())
+        if not hasattr(type(thing), "__array_interface__"):
+            return 0  # before its own `__getattr__` is asked for anything
         while type(getattr(thing, "base", None)).__module__ == "numpy":
             thing = thing.base
         return int(thing.__array_interface__["data"][0]) if array_of(thing) else 0
@@ -143,6 +145,8 @@ def state_of(thing: object, depth: int = 3) -> object:
     array = array_of(thing)
     if array is not None:
         return id(thing), array
+    if depth == 1:  # a dict that is made here has another identity each time
+        return id(thing)
     inside = attributes_of(thing)
     inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
     if is_model(thing):

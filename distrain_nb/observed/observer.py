@@ -49,7 +49,7 @@ from distrain_nb.observed.objects import (
     reachable,
     state_of,
 )
-from distrain_nb.observed.process import Settings, Variables
+from distrain_nb.observed.process import Begun, Settings, Variables
 from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
 
 if TYPE_CHECKING:
@@ -77,12 +77,9 @@ class _Before(NamedTuple):
 
 
 class Observer:
-    """Notes reads of one notebook.
-
-    `place` gives the label of a cell and a line of it as its author sees them, from the name of
-    its file, the line there, and the line in what a magic runs for it, if any. `unseen` are the
-    labels of cells, and the names of modules, that ran before.
-    """
+    """Notes reads of one notebook. `place` gives the label of a cell and a line of it as its author
+    sees them, from the name of its file, the line there, and the line in what a magic runs for it,
+    if any. `unseen` are the labels of cells, and the names of modules, that ran before."""
 
     def __init__(
         self,
@@ -106,12 +103,12 @@ class Observer:
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
-        self.files = Files(namespace)
+        self.files, self.begun = Files(namespace), Begun()
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         self._at_work: set[int] = set()  # threads that ran when the statement began
-        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked since
+        self._of_threads: list[tuple[int, list[Site]]] = []  # that asked
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
@@ -142,11 +139,13 @@ class Observer:
             self.changes.follow(self.filled())
         for records in (self._sites, self._readers, self.variables.of, self.failed):
             records.pop(label, None)
+        self.begun.begin(label)
 
     def end(self) -> None:
         """Note that the cell has run."""
-        self._running = ""
         self.settle()
+        self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
+        self._running = ""
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""

@@ -1,5 +1,6 @@
 """Settings of the process: which ones the notebook has made, and what changed them while the world
-was asked. Variables of the environment: what statements found there."""
+was asked. Variables of the environment: what statements found there. Random generators: where they
+were when a cell began."""
 
 from __future__ import annotations
 
@@ -8,11 +9,14 @@ import re
 import sys
 import warnings
 from dis import get_instructions
+from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
+from distrain_nb.worker.rank.since_import import SinceImport
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,6 +37,8 @@ class Settings:
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
         self.seeded: list[Seeded] = []
+        self._modules_before = {*sys.modules}
+        self._at_import: dict[str, tuple[Mapping[Any, Any], Mapping[Any, Any]]] = {}
         self._imported()
 
     def keep(self) -> None:
@@ -51,6 +57,7 @@ class Settings:
                 self._sets_filters = True
                 self._own_filters += [f for f in self._filters if f not in before_filters]
         if imports:
+            self._keep_at_import()
             self._imported()
         if before is not None:
             now = dict(read())
@@ -68,6 +75,24 @@ class Settings:
         for name, value in read(but={*others, *self._first.keys() - {_LOGGERS}}):
             before = self._first.get(name, {}) if name == _LOGGERS else {}
             self._first[name] = {**value, **before} if before else value
+
+    def _keep_at_import(self) -> None:
+        """Keep what the process had when the user's own modules had been imported."""
+        new, self._modules_before = sys.modules.keys() - self._modules_before, {*sys.modules}
+        users = [name for name in new if is_users(sys.modules.get(name))]
+        if users:
+            self._at_import.update(dict.fromkeys(users, _state()))
+
+    def since_import(self, modules: Collection[str]) -> dict[str, SinceImport]:
+        """Return what is another one than when these modules had been imported, by the modules."""
+        (settings, variables), since = _state(), dict[str, SinceImport]()
+        for module in modules & self._at_import.keys():
+            before_settings, before_variables = self._at_import[module]
+            names = _others(before_variables, variables)
+            deleted = [name for name in names if _value(name) is None]
+            changed = [name for name in names if name not in deleted]
+            since[module] = SinceImport(_others(before_settings, settings), changed, deleted)
+        return {module: names for module, names in since.items() if any(names)}
 
     def changed(
         self, roots: Collection[str], by_world: Collection[str]
@@ -93,6 +118,17 @@ class Settings:
         category = warning_filter[2]
         own = warning_filter in self._own_filters and is_brought(category.__module__, roots)
         return own or not is_of_package(category)
+
+
+def _state() -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
+    """Return the settings and the variables of this process; nobody notes that."""
+    return dict(read()), dict(os.environ._data)  # type: ignore[attr-defined]
+
+
+def _others(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[str]:
+    """Return the names that stand for something else now."""
+    names = {*before, *now}
+    return sorted(os.fsdecode(n) for n in names if before.get(n) != now.get(n))
 
 
 def is_brought(module: str, roots: Collection[str]) -> bool:
@@ -204,3 +240,53 @@ def _value(variable: str) -> str | None:
 def has_changed(read: VariablesRead) -> set[str]:
     """Return the variables that are others by now."""
     return {name for name, value in read.values.items() if _value(name) != value}
+
+
+# -- random generators ----------------------------------------------------------------------------
+
+_GENERATORS = {  # what reads a generator's state, and what sets it
+    "random": ("getstate", "setstate"),
+    "numpy.random": ("get_state", "set_state"),
+    "torch": ("get_rng_state", "set_rng_state"),
+}
+
+
+def generator_states() -> dict[str, Any]:
+    """Return the states of Python's generator, NumPy's and PyTorch's, if these are imported."""
+    return {name: getattr(module, _GENERATORS[name][0])() for name, module in _with_generators()}
+
+
+def restore_generators(before: dict[str, Any]) -> None:
+    """Put the generators where they were."""
+    for name, module in _with_generators():
+        if name in before:
+            getattr(module, _GENERATORS[name][1])(before[name])
+
+
+def _with_generators() -> list[tuple[str, Any]]:
+    modules = [(name, sys.modules.get(name)) for name in _GENERATORS]
+    # A module that is being imported lacks its functions.
+    return [(name, module) for name, module in modules if hasattr(module, _GENERATORS[name][1])]
+
+
+class Begun:
+    """The generators' states at the beginnings of cells, and the seconds that these took, unless
+    they imported something. Only of cells that asked: a state is a few kilobytes."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[str, Any]] = {}
+        self.took: dict[str, float] = {}
+        self._now: dict[str, Any] = {}
+        self._at, self._modules = 0.0, 0
+
+    def begin(self, label: str) -> None:
+        self.states.pop(label, None)
+        self.took.pop(label, None)
+        self._now, self._at, self._modules = generator_states(), monotonic(), len(sys.modules)
+
+    def end(self, label: str, *, asked: bool) -> None:
+        if asked:
+            self.states[label] = self._now
+            imported = len(sys.modules) != self._modules
+            self.took[label] = 0.0 if imported else monotonic() - self._at
+        self._now = {}

@@ -207,7 +207,7 @@ class Watch:
             holder = getattr(module, owner, None) if owner else module
             function = vars(holder).get(name) if holder else None
             what = f"{package_of(module.__name__)}.{name}()"
-            if isinstance(function, FunctionType) and not function.__closure__:
+            if type(function) is FunctionType and not function.__closure__:
                 self._watch_function(function, self._noting(what))
             elif function is not None and hasattr(function, "cache_info"):  # by `lru_cache`
                 watched = wraps(function)(FunctionType(_asking(function, self._noting(what)), {}))

@@ -13,17 +13,19 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
     modules_in,
     process_state,
     variables_of_the_world,
 )
+from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
-from distrain_nb.program.notebook.settings import settings_findings, settings_of
+from distrain_nb.program.notebook.settings import concerning, settings_findings, settings_of
 from distrain_nb.program.program import (
     NO_PROGRAM,
     SYNTAX_ERROR,
@@ -31,6 +33,8 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
+from distrain_nb.program.proof.made import proven
+from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
@@ -47,8 +51,10 @@ from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 LIMIT = 64 * 2**20
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -88,8 +94,38 @@ def capture(
     code = _read(cell, first_line, late_annotations=past.late_annotations)
     if any(finding.code == SYNTAX_ERROR for finding in code.findings):
         return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
+    asked = _Asked(cell, first_line, notebook, past, code, limit)
+    again = replayed(past, notebook.observer)
+
+    def attempt(by_cells: bool) -> tuple[Program, Gathering]:
+        gathering = _gathered(
+            asked, results, again if isinstance(again, Replay) else None, by_cells
+        )
+        return _assembled(asked, gathering, include, require, for_image=for_image), gathering
+
+    # Ranks that stay have names of their own, which no fork has.
+    return proven(attempt, None if notebook.ranks else again)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is captured: a cell, from a line on, with its notebook and the bytes it may take."""
+
+    cell: Cell
+    first_line: int
+    notebook: Notebook
+    past: ExecutionHistory
+    code: _Code
+    limit: int
+
+
+def _gathered(
+    asked: _Asked, results: Sequence[str], again: Replay | None, by_cells: bool
+) -> Gathering:
+    """Find all that a cell needs; `by_cells`: those that asked for the rank run again whole."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
     own = own_names(code.tree, code.names, past, notebook.namespace)
-    gathering = Gathering(notebook, past, limit, own)
+    gathering = Gathering(notebook, past, asked.limit, own, again, by_cells)
     gathering.want(code.names.needs.values(), cell.label)
     gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
@@ -104,19 +140,34 @@ def capture(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
-    items = arrange(gathering.found, past, gathering.repeated)
+    return gathering
+
+
+def _assembled(
+    asked: _Asked,
+    gathering: Gathering,
+    include: Sequence[str],
+    require: Sequence[str],
+    *,
+    for_image: bool,
+) -> Program:
+    """Write the program of all that was found."""
+    cell, code, notebook, past = asked.cell, asked.code, asked.notebook, asked.past
+    sent = leave_out(gathering, notebook.ranks) if notebook.ranks else None
+    items = arrange(gathering.found, past, gathering.repeated, _cells_of(gathering))
     imported = _imports(code, gathering)
     local = follow(imported, notebook.folder)
     files, file_findings = files_of(local.files, include, notebook.folder)
-    data, value_findings = data_of(gathering, items, limit)
+    data, value_findings = data_of(gathering, items, asked.limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     flags = compile(code.tree, "", "exec", _AWAITS, dont_inherit=True).co_flags
-    body = Body(cell.label, code.text, first_line, bool(flags & inspect.CO_COROUTINE))
+    body = Body(cell.label, code.text, asked.first_line, bool(flags & inspect.CO_COROUTINE))
     main, segments = assemble(futures, _import_lines(gathering.found), items, body)
     roots = sorted({*local.unknown, *gathering.world.gone})
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
+    later = made_later(gathering, [main, *_texts_of(files)])
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -132,6 +183,9 @@ def capture(
         data=data,
         expected=expected,
         exempt=tuple(exempt),
+        sent=replace(sent, binds=tuple(sorted(code.names.binds))) if sent else None,
+        later=later.definitions,
+        later_data=later.data,
     )
 
 
@@ -184,16 +238,17 @@ def star_names(module: str) -> Iterable[str] | None:
 
 def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
     for name in results:
-        if name in code.names.binds:
+        ranks = gathering.notebook.ranks
+        if name in code.names.binds or (ranks and name in ranks):
             continue
         if name in gathering.notebook.namespace:
-            gathering.want_result(name)
+            gathering.want_name(name, "--result")
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         close = get_close_matches(name, code.names.binds, 1)
         fixes = tuple(write_in_option(name, item) for item in close)
-        gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
+        gathering.say("unknown-result", Severity.ERROR, "--result", message, *fixes)
     for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
@@ -223,7 +278,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     every = settings_of(world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
-    settings = [s for s in every if s.concerns(roots)]
+    settings = concerning(every, roots, world)
     gathering.findings += settings_findings(settings, by_value, remaining)
     # Of a variable of the environment it is said that ranks have the notebook's.
     unlike = (s.executed for s in settings if world.gone_since(s.executed))
@@ -232,9 +287,25 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     gathering.findings += variables_of_the_world(executed, by_value, world)
     for item in executed:
         gathering.repeat(item.statement.text.splitlines()[0], item)
+    for path, item in _in_modules(gathering.replay):
+        gathering.repeat(path, item)
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
+
+
+def _cells_of(gathering: Gathering) -> tuple[Executed, ...]:
+    """Return the statements of the cells that run again whole."""
+    replay = gathering.replay
+    return tuple(replay.executed) if replay and gathering.by_cells else ()
+
+
+def _in_modules(replay: Replay | None) -> Iterator[tuple[str, Executed]]:
+    """Yield what a package's module has that another rank has otherwise, with the statement that
+    put it there: `builtins.print`, by `builtins.print = print if rank == 0 else quiet`."""
+    for path, (_, executed) in replay.knows.items() if replay else ():
+        if not path.isidentifier():
+            yield path, executed
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -258,12 +329,20 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, gathering.repeated)
+    items = arrange(found, gathering.history, gathering.repeated, _cells_of(gathering))
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
     return (*imports_of(code.tree), *repeated, *executed, *named)
+
+
+def _texts_of(files: Mapping[str, bytes | Path]) -> Iterator[str]:
+    """Yield the modules among files that travel."""
+    for name, file in files.items():
+        if name.endswith(".py"):
+            data = file if isinstance(file, bytes) else file.read_bytes()
+            yield data.decode("utf-8", "replace")
 
 
 # -- values ---------------------------------------------------------------------------------------

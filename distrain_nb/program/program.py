@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.files.session import SENT, NamesSent
 from distrain_nb.worker.files.status import Progress
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.expected import EXPECTED
+from distrain_nb.worker.rank.later import LATER, LATER_VALUES, Later, written
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
     ENTRY,
@@ -35,7 +37,7 @@ from distrain_nb.worker.rank.program import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.findings import Finding
@@ -155,8 +157,10 @@ class Program:
     `imports` the top-level names of all imported modules, those of the standard library and local
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
     it runs; `expected` is what its text must have made before the cell runs, and `exempt` what of
-    it is not compared, with why; `tuned` are the names that trials of a study give values, and the
-    type of each: "float", "int" or "str". Errors among `findings` mean that it can't run.
+    it is not compared, with why; `later` are definitions that it makes on demand, with the files of
+    their values in `later_data`; `tuned` are the names that trials of a study give values, and the
+    type of each: "float", "int" or "str"; `sent` is what ranks of a session note of it. Errors
+    among `findings` mean that it can't run.
     """
 
     label: str
@@ -176,6 +180,9 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     expected: str = field(default="", repr=False)
     exempt: tuple[str, ...] = ()
+    later: Mapping[str, Later] = field(default_factory=dict, repr=False)
+    later_data: Data | None = field(default=None, repr=False)
+    sent: NamesSent | None = None
 
     @property
     def is_read(self) -> bool:
@@ -197,6 +204,12 @@ class Program:
             self.data.write(folder / values.VALUES_FOLDER)
         if self.expected:
             (folder / EXPECTED).write_text(self.expected, encoding="utf-8")
+        if self.sent is not None:
+            (folder / SENT).write_bytes(self.sent.encode())
+        if self.later_data is not None:
+            self.later_data.write(folder / LATER_VALUES)
+        if self.later:
+            (folder / LATER).write_text(written(dict(self.later)), encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         for name, content in (
             (ARGUMENTS, self.arguments),
@@ -210,8 +223,9 @@ class Program:
         main.parent.mkdir(parents=True, exist_ok=True)
         main.write_text(self.main, encoding="utf-8")
 
-    def describe(self) -> str:
-        """Return what it captured and why, and its text, as `--dry-run` prints it."""
+    def describe(self, packages: Sequence[str] | None = None) -> str:
+        """Return what it captured and why, and its text, as `--dry-run` prints it. `packages` are
+        those that the job installs; None if it installs none, and its Python has them."""
         parts = [
             *(str(f) for f in self.findings),
             *_section(
@@ -223,7 +237,11 @@ class Program:
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Variables", (f"{name}={value}" for name, value in self.variables.items())),
             *_section("Files", sorted(self.files)),
-            *_section("Requirements", (*self.requirements, *self.required)),
+            *(
+                _section("Requirements", (*self.requirements, *self.required))
+                if packages is None
+                else _section("Packages that the job gets", packages)
+            ),
             f"{self.entry.file}:",
         ]
         text = self.main

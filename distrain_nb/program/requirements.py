@@ -188,10 +188,14 @@ def unknown_modules(
     roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
 ) -> list[Finding]:
     """Return findings about modules that are not installed (any more), at the lines that import
-    them."""
-    lines = {i.root: i.line for i in reversed(list(imports))}
+    them; none about those that a program does without."""
+    every = list(imports)
+    lines = {i.root: i.line for i in reversed(every)}
+    needed = {i.root for i in every if not i.is_optional}
     findings = []
     for root in roots:
+        if root in lines.keys() - needed and not (gone_file(root) or _is_made_here(root)):
+            continue  # the program expects that it isn't there
         where = f"{label}, line {lines[root]}" if lines.get(root) else label
         message, fixes = _what_is_missing(root, for_image=for_image)
         severity = Severity.ERROR if _is_made_here(root) else Severity.WARNING

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from distrain_nb.config import home
 from distrain_nb.errors import RunUnreadable, StoreError
+from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
@@ -85,7 +86,9 @@ class Cleaning:
 
 
 def cleaning(
-    older_than: float | None = None, more: Callable[[float], Iterable[Reclaimable]] | None = None
+    older_than: float | None = None,
+    more: Callable[[float], Iterable[Reclaimable]] | None = None,
+    unended: Container[str] = (),
 ) -> Cleaning:
     """Find what can be deleted: caches, and runs that ended more than `older_than` days ago.
 
@@ -93,6 +96,7 @@ def cleaning(
         older_than: In days; None keeps all runs.
         more: Finds further things, such as studies, that ended before a time in seconds since the
             epoch.
+        unended: Keys of studies whose trials are kept, as it goes on with what they have found.
     """
     runs = [Run(record) for record in Store().all()]
     going = [run for run in runs if not run.may_be_deleted]
@@ -106,7 +110,7 @@ def cleaning(
         stays.append(f"{_gb(size):>9}  runs, which are kept: --older-than DAYS includes old ones")
         return Cleaning(tuple(parts), tuple(stays))
     moment = time.time() - older_than * DAY_S
-    old = [run for run in runs if _ended_before(run, moment)]
+    old = [run for run in runs if run.study not in unended and _ended_before(run, moment)]
     parts += [Reclaimable(r.title, r.folder, size_of(r.folder), r) for r in old]
     parts += more(moment) if more else ()
     return Cleaning(tuple(parts), tuple(stays))
@@ -128,6 +132,17 @@ def _ended_before(run: Run, moment: float) -> bool:
     except RunUnreadable:
         return False
     return status.state.final and status.times.get(str(status.state), moment) < moment
+
+
+def room_findings() -> Iterator[Finding]:
+    """Yield a warning where the disk of runs is nearly full."""
+    folder, free = free_bytes()
+    if free < LITTLE:
+        message = (
+            f"only {free / GB:.1f} GB are free for runs in {folder}: %distrain clean says what can "
+            "go"
+        )
+        yield Finding("machine.little-room", Severity.WARNING, "", message)
 
 
 def size_of(folder: Path) -> int:

@@ -12,8 +12,8 @@ import os
 import pickle
 import re
 import stat
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO, ClassVar
@@ -42,6 +42,8 @@ _OUT_OF_BAND_KINDS = ("array", "tensor")
 _WITH_STATE = ("collections.OrderedDict", "numpy.ndarray", "uuid.UUID")
 _MULTIARRAY = ("numpy._core.multiarray", "numpy.core.multiarray")
 _ALIGNED = 0x80  # the flag of a dtype whose fields are placed as C's compilers place them
+_OF_KEYS = (Counter, OrderedDict, defaultdict)
+_MOST_IN_KEYS = 1_000_000  # of one container
 _METADATA = "_metadata"  # what modules add to their state dicts: versions, by name
 
 
@@ -104,12 +106,22 @@ class PlainReader(pickle._Unpickler):
         """Set an item: arrays and tensors would take a key for an index."""
         if not isinstance(self.stack[-3], dict):
             raise NotPlain(f"an item of a {type(self.stack[-3]).__name__}")
+        _check_keys(self.stack[-2:-1])
         pickle._Unpickler.load_setitem(self)  # type: ignore[attr-defined]
 
     def _set_all(self) -> None:
         if not isinstance(self.metastack[-1][-1], dict):
             raise NotPlain(f"items of a {type(self.metastack[-1][-1]).__name__}")
+        _check_keys(self.stack[::2])
         pickle._Unpickler.load_setitems(self)  # type: ignore[attr-defined]
+
+    def _add_all(self) -> None:
+        _check_keys(self.stack)
+        pickle._Unpickler.load_additems(self)  # type: ignore[attr-defined]
+
+    def _freeze(self) -> None:
+        _check_keys(self.stack)
+        pickle._Unpickler.load_frozenset(self)  # type: ignore[attr-defined]
 
     def _refuse(self) -> None:
         raise NotPlain("a call with keywords, or as Python 2 wrote it")
@@ -137,6 +149,8 @@ class PlainReader(pickle._Unpickler):
     dispatch[pickle.NEWOBJ[0]] = _new
     dispatch[pickle.SETITEM[0]] = _set
     dispatch[pickle.SETITEMS[0]] = _set_all
+    dispatch[pickle.ADDITEMS[0]] = _add_all
+    dispatch[pickle.FROZENSET[0]] = _freeze
     dispatch.update(dict.fromkeys((pickle.INST[0], pickle.OBJ[0], pickle.NEWOBJ_EX[0]), _refuse))
 
 
@@ -149,7 +163,26 @@ def _called(make: Value, *arguments: Value) -> Value:
     )
     if grows or any(kind is value for value in _ONLY_NAMED):
         raise NotPlain(f"a call of {getattr(kind, '__name__', kind)}")
+    if kind in _OF_KEYS:
+        for value in arguments:
+            _check_keys(value if isinstance(value, list | tuple | deque) else ())
     return make(*arguments)
+
+
+def _check_keys(keys: Iterable[Value]) -> None:
+    """Raise NotPlain for keys that take long to hash: each part is hashed as often as it is there,
+    and one tuple of two others, each the same, is twice as large with every level."""
+    budget = _MOST_IN_KEYS
+    todo = list(keys)
+    while todo:
+        key = todo.pop()
+        if isinstance(key, slice):
+            key = (key.start, key.stop, key.step)
+        if isinstance(key, tuple):
+            budget -= len(key)
+            if budget < 0:
+                raise NotPlain(f"keys of more than {_MOST_IN_KEYS:,} parts")
+            todo += key
 
 
 def _is_whole(number: Value) -> bool:

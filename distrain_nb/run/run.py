@@ -76,6 +76,11 @@ class Run(Waitable[R]):
         return self.record.backend
 
     @property
+    def is_here(self) -> bool:
+        """Whether its ranks are processes of this machine, which know its folder."""
+        return self._backend.here
+
+    @property
     def rehearsed(self) -> bool:
         """Whether a stand-in on this machine took the service's place."""
         return bool(self.record.handle.get("rehearsal"))
@@ -94,6 +99,11 @@ class Run(Waitable[R]):
     def study(self) -> str:
         """The key of the study of which it is a trial; empty for others."""
         return str(self.record.handle.get("study", ""))
+
+    @property
+    def session(self) -> str:
+        """The name of the session of which it is a cell; empty for others."""
+        return str(self.record.handle.get("session", ""))
 
     @property
     def line(self) -> str:
@@ -159,7 +169,7 @@ class Run(Waitable[R]):
         """Whether it has ended, and `resume` can start it again from what it has saved."""
         backend = self._backend
         resumes = isinstance(backend, Resumes) and backend.has_saved(self.folder)
-        return resumes and not self.study and self.state.final
+        return resumes and not (self.study or self.session) and self.state.final
 
     def resume(self) -> Self:
         """Start its program again, as a new run of the same name, layout and options, whose
@@ -176,6 +186,11 @@ class Run(Waitable[R]):
             raise OptionError(f"run {self.id} can't be resumed: on {self.backend} no run can")
         if self.study:
             raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
+        if self.session:
+            raise OptionError(
+                f"run {self.id} can't be resumed: it is a cell of session {self.session}, whose "
+                "ranks have what it made"
+            )
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")
         if not backend.has_saved(self.folder):

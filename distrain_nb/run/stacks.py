@@ -9,21 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, RunNotReady
-from distrain_nb.worker.files.folder import BEGUN_FILE, WHERE_FILE
+from distrain_nb.worker.files.folder import BEGUN_FILE, CANCEL_FILE, WHERE_FILE
 from distrain_nb.worker.files.launch import pid_of
 from distrain_nb.worker.files.status import Process, State
+from distrain_nb.worker.supervisor.acts import HOLDS, MOVES, Act, SeenRank, doing
 from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
-from distrain_nb.worker.supervisor.verdict import Act, SeenRank, doing, judge
+from distrain_nb.worker.supervisor.verdict import judge
 
 if TYPE_CHECKING:
     from distrain_nb.run.run import Run
 
 # A box for each frame, as wide as its share of the samples; what called it is above it.
 _BOX = (
-    '<div style="flex:{count} 1 0;min-width:0"><div title="{title}" style="border:1px solid;'
-    "border-radius:2px;margin:1px;padding:0 4px;font:11px monospace;white-space:nowrap;"
-    'overflow:hidden;text-overflow:ellipsis;background:rgba(128,128,128,{shade})">{name}</div>'
+    '<div style="flex:{count} 1 0;min-width:0"><div title="{title}" style="border-radius:2px;'
+    "margin:1px;padding:1px 4px;font:11px monospace;white-space:nowrap;overflow:hidden;"
+    'text-overflow:ellipsis;background:rgba({colour})">{name}</div>'
     '<div style="display:flex">{below}</div></div>'
+)
+_OF_PROGRAM, _OF_LIBRARIES = "59,130,246,0.3", "128,128,128,0.15"  # blue, and a grey of any theme
+_SCALE = (
+    '<p style="font-size:11px">A box is a call, as wide as its share of {count} samples of each'
+    f' thread. <span style="background:rgba({_OF_PROGRAM});padding:0 4px">Your code</span>'
+    f' <span style="background:rgba({_OF_LIBRARIES});padding:0 4px">libraries</span></p>'
 )
 
 
@@ -42,9 +49,9 @@ class Box:
     below: dict[ShownFrame, Box] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stacks:
-    """The stacks of all threads of a run's ranks, ten times within a few seconds."""
+    """The stacks of all threads of a run's ranks, twenty times within a few seconds."""
 
     sentence: str
     ranks: tuple[tuple[Act, SeenRank], ...]
@@ -53,9 +60,14 @@ class Stacks:
         """Write the sentence, and each rank's threads: the program's own frames are marked."""
         return "\n".join((self.sentence, *(line for r in self.ranks for line in _lines(*r))))
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """Draw a flame graph for each rank, the stacks as text below."""
         graphs = "".join(_graph(act, frames) for act, frames in self.ranks)
+        samples = max((len(r.answer["samples"]) for _, r in self.ranks if r.answer), default=0)
+        graphs = _SCALE.format(count=samples) + graphs if samples else graphs
         text = f"<details><summary>stacks</summary><pre>{html.escape(str(self))}</pre></details>"
         return f"<div><p>{html.escape(self.sentence)}</p>{graphs}{text}</div>"
 
@@ -78,13 +90,16 @@ def stacks_of(run: Run) -> Stacks:
     if not members:
         raise OptionError(
             f"run {run.id} has no rank on this machine that answers: with --hang-after 0 none "
-            "does, and elsewhere the worker says in the log where ranks stand still"
+            "does, and elsewhere the worker says in the log where ranks wait"
         )
     try:
         ranks, _ = observe_ranks(run.folder, members)
     except OSError as error:
         raise OptionError(f"can't ask the ranks of run {run.id}: {error}") from None
     acts = [doing(rank) for rank in ranks]
+    # A rank that is ending doesn't answer either.
+    if (run.folder / CANCEL_FILE).exists():
+        acts = [Act(a.label, MOVES, "is ending") if a.kind == HOLDS else a for a in acts]
     verdict = judge(acts)
     sentence = verdict.text if verdict else "; ".join(map(_in_words, acts))
     return Stacks(f"run {run.id}: {sentence}", tuple(zip(acts, ranks, strict=True)))
@@ -135,7 +150,7 @@ def _boxes(box: Box) -> str:
         _BOX.format(
             count=inner.count,
             title=html.escape(f"{frame.words}: {inner.count} samples", quote=True),
-            shade="0.35" if frame.is_own else "0.1",
+            colour=_OF_PROGRAM if frame.is_own else _OF_LIBRARIES,
             name=html.escape(frame.words),
             below=_boxes(inner),
         )

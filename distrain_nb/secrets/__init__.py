@@ -9,6 +9,7 @@ from distrain_nb.secrets.guard import (
     refuse_secrets,
     secret_in_file,
 )
+from distrain_nb.secrets.leaving import Guard
 from distrain_nb.secrets.named import is_secret_by_name, is_secret_name
 from distrain_nb.secrets.redaction import (
     env_values,
@@ -21,6 +22,7 @@ from distrain_nb.secrets.redaction import (
 __all__ = [
     "HIDDEN",
     "STORED",
+    "Guard",
     "env_values",
     "is_secret",
     "is_secret_by_name",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from distrain_nb.secrets.named import named_literals
+from distrain_nb.secrets.commands import command_secrets, is_written_out
+from distrain_nb.secrets.named import looks_random, named_literals
+from distrain_nb.secrets.pairs import paired_literals
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
 
 # In these files values need no quotes.
@@ -21,6 +23,7 @@ _NOWHERE = re.compile(
     rb"(?i)(?:.*\.)?(?:example|test|invalid|localhost)(?:\.(?:com|org|net))?"
     rb"|(?:my)?(?:host|hostname|server|proxy|domain|address|site|foo|bar)(?:\..*)?|[a-z]|127\..*"
 )
+_PAIR_ENDS = re.compile(rb"\w[ ]?=[^;=\n\"']{1,190};[ ]?\Z")
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
 
@@ -31,6 +34,8 @@ def secrets_by_context(data: bytes, suffix: str) -> Iterator[SecretMatch]:
         if word in lower:
             yield from (SecretMatch(m.start(), kind) for m in pattern.finditer(data) if is_real(m))
     yield from named_literals(data, settings=suffix in _SETTINGS)
+    yield from paired_literals(data, lower)
+    yield from command_secrets(data, lower)
 
 
 def _always(_: re.Match[bytes]) -> bool:
@@ -48,6 +53,22 @@ def _is_password(match: re.Match[bytes]) -> bool:
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
     harmless = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)
     return not (harmless or _NOWHERE.fullmatch(host))
+
+
+def _is_drawn(match: re.Match[bytes]) -> bool:
+    return looks_random(match[1].decode(errors="replace").replace("%", "")) and not is_made_up(
+        match[1]
+    )
+
+
+def _is_user_token(match: re.Match[bytes]) -> bool:
+    return _is_drawn(match) and not _NOWHERE.fullmatch(match[2])
+
+
+def _is_in_pairs(match: re.Match[bytes]) -> bool:
+    before = match.string[max(match.start() - 200, 0) : match.start()]
+    is_pair = _PAIR_ENDS.search(before) is not None
+    return is_pair and is_written_out(match[1]) and match[1].lower() not in _COMMON
 
 
 # A text may stand within another, as source and JSON write it: a form finds these escaped
@@ -73,7 +94,7 @@ _FORMS: tuple[tuple[str, bytes, re.Pattern[bytes], Callable[[re.Match[bytes]], b
         "a private key",
         b"private key",
         _form(
-            r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----<space>"
+            r"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)? ?-{4,5}<space>"
             r"(?:[A-Za-z-]+:[^\n\\]*<space>)*[A-Za-z0-9+/=]{4}"
         ),
         _always,
@@ -133,7 +154,7 @@ _FORMS: tuple[tuple[str, bytes, re.Pattern[bytes], Callable[[re.Match[bytes]], b
         "logins",
         b"machine",
         _form(
-            r"<line>machine<space>[^\s\\]+<space>login<space>[^\s\\]+<space>password<space>\S{3,}"
+            r"(?:<line>|<quote>)machine<space>[^\s\\]+<space>login<space>[^\s\\]+<space>password<space>\S{3,}"
         ),
         _always,
     ),
@@ -154,5 +175,42 @@ _FORMS: tuple[tuple[str, bytes, re.Pattern[bytes], Callable[[re.Match[bytes]], b
             r"([\w+/=.~-]{20,})"
         ),
         _is_given,
+    ),
+    (
+        "a token in a URL",
+        b"://",
+        re.compile(rb"://([\w-]{20,255})@([A-Za-z0-9][A-Za-z0-9.-]*)"),
+        _is_user_token,
+    ),
+    (
+        "a key in a URL",
+        b"=",
+        re.compile(
+            rb"[?&;](?i:key|sig|signature|hmac|x-(?:amz|goog)-(?:signature|security-token))="
+            rb"([\w%+/.~-]{30,1024}={0,2})"
+        ),
+        _is_drawn,
+    ),
+    (
+        "a password in a connection string",
+        b";",
+        re.compile(rb"(?:(?<=;)|(?<=; ))(?i:password|pwd)[ ]?=[ ]?([^;\s\"']{4,128})"),
+        _is_in_pairs,
+    ),
+    (
+        "a Kubernetes secret",
+        b"secret",
+        _form(
+            r"(?i)(?<![\w-])kind\s{0,9}:\s{0,9}Secret<end>"
+            r"(?:[^\0]{0,600}?)(?:string)?data\s{0,9}:<space>[\w.-]{1,100}\s{0,9}:\s{0,9}"
+            r"([A-Za-z0-9+/]{8,}={0,2})"
+        ),
+        _is_given,
+    ),
+    (
+        "a login in a header",
+        b"bearer ",
+        re.compile(rb"(?<![\w-])[Bb]earer\s{1,3}([\w+/=.~-]{20,1024})"),
+        _is_drawn,
     ),
 )

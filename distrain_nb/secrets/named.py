@@ -86,13 +86,16 @@ _LOGGED_INTO = "DB|DATABASE|MYSQL|PG|POSTGRES|MONGO|REDIS|SMTP|E?MAIL|FTP|SSH|LD
 _VARIABLE = re.compile(
     r"(?:.*_)?(?:API_?KEY|SECRET_?KEY|PRIVATE_?KEY|SECRET_ACCESS_KEY|SECRET|PASSWORD|PASSWD|"
     r"PASSPHRASE|(?:ACCESS|AUTH|API|BEARER|REFRESH|SESSION|BOT|SECRET)_TOKEN|CONNECTION_STRING|"
-    rf"(?:{_LOGGED_INTO})_?PASS)|(?:{_SERVICES})_(?:TOKEN|PAT)|PGPASSWORD|MYSQL_PWD|KAGGLE_KEY",
+    rf"(?:{_LOGGED_INTO})_?PASS|(?<![A-Z])PW)|(?:{_SERVICES})_(?:TOKEN|PAT)|PGPASSWORD|MYSQL_PWD|KAGGLE_KEY",
     re.IGNORECASE,
 )
 _AMBIGUOUS = re.compile(
-    r"(?:.*_)?(?:TOKEN|PAT|PASS|CREDENTIALS?|(?:ACCESS|ENCRYPTION|SIGNING|MASTER)_?KEY)|.+_PWD",
+    r"(?:.*_)?(?:TOKEN|PAT|PASS|CREDENTIALS?|PWD|"
+    r"(?:ACCESS|ENCRYPTION|SIGNING|MASTER|ACCOUNT|STORAGE|SUBSCRIPTION)_?KEY)",
     re.IGNORECASE,
 )
+# These are more often words: the value has to have digits too.
+_LOOSE = re.compile(r"(?:.*_)?(?:AUTH|COOKIE)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -127,11 +130,11 @@ def _in_words(variable: str) -> str:
 _PLAIN = "a secret that is written out"
 _LONGEST_NAME = 60
 # The last word of a name, in lower case.
-_WORD = re.compile(
-    rb"(?:passw(?:or)?d|passphrase|pwd|pass|secret|token|key|pat|connection_?string|credentials?"
-    rb"|login)_?\d{0,2}(?![\w-])"
+LAST_WORD = re.compile(
+    rb"(?:passw(?:or)?d|passphrase|pwd|pw|pass|secret|token|key|pat|connection_?string|credentials?"
+    rb"|login|auth|cookie)_?\d{0,2}(?![\w-])"
 )
-_NAME = re.compile(rb"[\w-]{1,60}\Z")
+NAME = re.compile(rb"[\w-]{1,60}\Z")
 _NUMBER = re.compile(r"_?\d{1,2}\Z")
 _SPACE = r"(?:\s|\\{1,7}[nrt\n]){0,20}"
 _QUOTED = (
@@ -167,9 +170,10 @@ _HELD = re.compile(
 _FOREIGN_LETTER = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|[^\x00-\x7f]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PARTS = re.compile(r"[_\-./: ]+")
+# What a value is for: words of manuals too, unless the rest of the value is drawn.
+_PURPOSE = re.compile(r"(?i)(?<![a-z])(?:secret|password|passwd|hunter|testing|test)(?![a-z])")
 _IN_MANUALS = re.compile(
-    r"(?i)(?<![a-z])(?:example|sample|dummy|fake|changeme|placeholder|redacted|your|secret|"
-    r"password|passwd|hunter|testing|test)(?![a-z])|x{5}|\.{3}|\*{3}\Z|12345678|abcdefgh|deadbeef|0{8}"
+    r"(?i)(?<![a-z])(?:example|sample|dummy|fake|changeme|placeholder|redacted|your)(?![a-z])|x{5}|\.{3}|\*{3}\Z|12345678|abcdefgh|deadbeef|0{8}"
     r"|^(?:my|your)?(?:pass|pw|abc|foo|bar|user|admin|key|token)?(?:123|1234|12345|123456|\d)?\Z"
 )
 _DRAWN = re.compile(r"[\w+/=.~-]{16,512}", re.ASCII)
@@ -184,19 +188,22 @@ _CONSONANTS = re.compile("(?i)[b-df-hj-np-tv-xz]{6}")
 def named_literals(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
     """Yield the literals of a text that stand beside a name that speaks of a secret. In `settings`
     a value needs no quotes."""
-    for hit in _WORD.finditer(data.lower()):
-        name = _NAME.search(data, max(hit.start() - _LONGEST_NAME, 0), hit.end())
+    for hit in LAST_WORD.finditer(data.lower()):
+        name = NAME.search(data, max(hit.start() - _LONGEST_NAME, 0), hit.end())
         if name is None:
             continue
         value = _quoted(data, hit, name) or _bare(data, hit, name, settings=settings)
-        if value is not None and _is_beside(name, data, value[1]):
+        if value is not None and is_beside(name, data, value[1]):
             yield SecretMatch(value[0], _PLAIN)
 
 
 def is_secret_by_name(name: str, value: str) -> bool:
     """Return whether the name of a variable says that this value is a secret: always, or where it
     may mean something else too, for a value that looks drawn."""
-    return is_secret_name(name) or (may_name_a_secret(name) and looks_random(value.strip("'\"")))
+    if is_secret_name(name):
+        return True
+    is_loose = _LOOSE.fullmatch(_in_words(name)) and re.search(r"\d", value)
+    return bool(is_loose or may_name_a_secret(name)) and looks_random(value.strip("'\""))
 
 
 def looks_random(value: str) -> bool:
@@ -215,6 +222,8 @@ def is_plain(value: str) -> bool:
     value = _HELD.sub("", _FOREIGN_LETTER.sub("a", value))
     if len(set(value)) < _FEWEST_IN_A_TEXT or _IN_MANUALS.search(value):
         return True
+    if _PURPOSE.search(value):
+        return not looks_random(_PURPOSE.sub("", value).strip("_-."))
     parts = [part for part in _PARTS.split(value) if part]
     has_words = any(part.isalpha() and len(part) > _SHORT for part in parts)
     return all(_is_word(part, beside_words=has_words) for part in parts)
@@ -240,7 +249,8 @@ def _is_spoken(word: str) -> bool:
     )
 
 
-def _is_beside(name: re.Match[bytes], data: bytes, literal: bytes) -> bool:
+def is_beside(name: re.Match[bytes], data: bytes, literal: bytes) -> bool:
+    """Return whether a literal that stands beside a name is a secret by that name."""
     text = literal.decode(errors="replace").rstrip("\\")
     if len(text) < _SHORTEST or is_plain(text):
         return False

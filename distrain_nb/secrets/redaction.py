@@ -23,7 +23,7 @@ _ANY_WORD = re.compile(_WORD)
 _VARIABLE = re.compile(
     rf"(?<![\w-])(?P<option>(?:-e|--[\w-]*env[\w-]*)(?:=|(?:\s|\\\n)+))(?P<word>{_WORD})"
 )
-_ASSIGNED = re.compile(r"(?m)^((?P<name>\w+) = )[rb]?(?P<value>['\"].{1,1000}['\"])$")
+ASSIGNED = re.compile(r"(?m)^((?P<name>\w+) = )[rb]?(?P<value>['\"].{1,1000}['\"])$")
 _NAME = re.compile(r"([A-Za-z][\w-]*)=")
 
 
@@ -47,7 +47,7 @@ def redacted_source(text: str) -> str:
     def without_value(line: re.Match[str]) -> str:
         return f"{line[1]}'{HIDDEN}'" if is_secret_by_name(line["name"], line["value"]) else line[0]
 
-    return redacted(_ASSIGNED.sub(without_value, text))
+    return redacted(ASSIGNED.sub(without_value, text))
 
 
 def env_values(options: str) -> Iterator[str]:
@@ -89,7 +89,7 @@ def redacted_word(word: str) -> str:
         value = word[end : end + _LONG].replace(
             HIDDEN, ""
         )  # or a row of names takes quadratic time
-        is_shown = not value or value.startswith(STORED)
+        is_shown = not value or value.startswith((STORED, "$(", "${"))
         if not is_shown and is_secret_by_name(match[1].replace("-", "_"), value):
             return f"{word[:end]}{_instead(word[end:], word)}"
     return word

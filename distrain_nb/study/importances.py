@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import threading
 import warnings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from distrain_nb.study.trial import StudyTrial
 
 _ONE_AT_A_TIME = threading.Lock()
+FANOVA = "fANOVA"
 FEWEST_TRIALS = 8  # fewer say nothing
 EVERY_TRIALS = 5
 EVERY_SHARE = 20  # of many trials: what a twentieth of them changes
@@ -23,7 +25,8 @@ EVERY_SHARE = 20  # of many trials: what a twentieth of them changes
 
 def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, float]:
     """Shares that add up to 1, by parameter, the largest first, for the first goal; empty for too
-    few trials. By PED-ANOVA, the evaluator that needs no package besides Optuna.
+    few trials. By fANOVA, Optuna's own choice, where scikit-learn is installed, which that needs.
+    PED-ANOVA looks at the best tenth of the trials alone.
 
     Raises DistrainError where Optuna is missing.
     """
@@ -37,11 +40,21 @@ def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, floa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the evaluator is experimental there
         study = SearchEngine(spec.edited(goals=(goal,)), outcomes).study
-        from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+        from optuna import importance
 
-        shares = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
-    named = by_name(spec, shares)
+        if method() == FANOVA:
+            # A quarter of its usual trees takes a quarter of the time, for nearly the same shares.
+            evaluator = importance.FanovaImportanceEvaluator(n_trees=16, seed=0)
+        else:
+            evaluator = importance.PedAnovaImportanceEvaluator()
+        shares = importance.get_param_importances(study, evaluator=evaluator)
+    named = {name: float(share) for name, share in by_name(spec, shares).items()}
     return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+
+def method() -> str:
+    """Return by what importances are computed here."""
+    return FANOVA if importlib.util.find_spec("sklearn") else "PED-ANOVA"
 
 
 class Importances:

@@ -109,6 +109,16 @@ def studies_ended_before(moment: float) -> Iterator[Reclaimable]:
                 yield Reclaimable(study.title, study.folder, size_of(study.folder))
 
 
+def keys_of_unended() -> set[str]:
+    """Return the keys of the studies that go on, which their trials' runs have."""
+    keys = set()
+    for study in studies():
+        with suppress(RunUnreadable):
+            if not study.may_be_deleted:
+                keys.add(study.file.key)
+    return keys
+
+
 def new_folder() -> tuple[int, Path]:
     """Return a number that no study has had, and a folder for it. Raises StoreError,
     DistrainError."""

@@ -93,8 +93,8 @@ class StudyTrial:
 
     @property
     def duration(self) -> float:
-        """Seconds from when it was asked for to its end."""
-        return (self._file.end or time.time()) - self._file.begin
+        """Seconds from when it was asked for to its end; 0 where the clock was set back."""
+        return max(0.0, (self._file.end or time.time()) - self._file.begin)
 
     @property
     def begin(self) -> float:

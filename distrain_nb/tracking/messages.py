@@ -17,7 +17,7 @@ from email.message import EmailMessage
 from typing import Any
 
 from distrain_nb.certificates import unverified
-from distrain_nb.config import SECRET_VARIABLES, Config, secret
+from distrain_nb.config import SECRET_VARIABLES, Config, is_web_address, secret
 from distrain_nb.errors import OptionError
 
 CHANNELS = ("webhook", "mail")
@@ -81,7 +81,10 @@ def _lacking(channel: str, config: Config) -> str:
     if channel == "webhook":
         variable = SECRET_VARIABLES["webhook"]
         asks = f"`%distrain config webhook` asks for its address, or set {variable}"
-        return "" if secret("webhook") else f"no webhook is set: {asks}"
+        address = secret("webhook")
+        if address and not is_web_address(address):
+            return f"the webhook is no address that begins with https://: {asks}"
+        return "" if address else f"no webhook is set: {asks}"
     names = [name for name in ("smtp", "mail") if not getattr(config, name)]
     how = "`%distrain config smtp=smtp://USER@HOST:587 mail=NAME@HOST` sets both"
     return f"{' and '.join(names)} not set: {how}" if names else ""

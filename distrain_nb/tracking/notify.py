@@ -1,4 +1,4 @@
-"""Tells by a webhook or a mail that a run has ended or stands still.
+"""Tells by a webhook or a mail that a run has ended or makes no progress.
 
 A process of its own follows the run's folder (`python -m distrain_nb.tracking.notify FOLDER
 CHANNEL…`), so that nothing waits for it, and kernel and page may be gone. A run that has passed a
@@ -21,12 +21,12 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
-from distrain_nb.secrets import redacted
+from distrain_nb.secrets import Guard
 from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, RECORD_FILE
+from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, PROGRAM_FOLDER, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
-from distrain_nb.worker.files.status import STANDS_STILL, Process, Status
+from distrain_nb.worker.files.status import NO_PROGRESS, Process, Status
 
 PROCESS = "distrain_nb.tracking.notify"
 PROCESS_LOG = "notify.log"  # text: what the process prints
@@ -80,7 +80,7 @@ class RunWatch:
             return self._folder.exists()
         except (OSError, fields.Damaged, DistrainError):
             return True
-        if status.note.startswith(STANDS_STILL) and not status.state.final:
+        if status.note.startswith(NO_PROGRESS) and not status.state.final:
             if not self._hung:
                 self._tell("hang", status.note, status)
             self._hung = True
@@ -105,18 +105,19 @@ class RunWatch:
                 self.say(text)
 
     def _message(self, event: str, text: str, status: Status) -> Message:
-        """Return the message about it; without what looks like a secret."""
+        """Return the message about it; without what looks like a secret, in its name either."""
+        guard = Guard.of_run(self._folder / PROGRAM_FOLDER)
         record = {}
         with suppress(OSError, fields.Damaged):
             record = fields.load(self._folder / self.file)
         number, state = int(record.get("id") or 0), str(status.state)
-        words = {"end": state, "hang": "stands still"}[event]
+        words = {"end": state, "hang": "makes no progress"}[event]
         took = ""
         if event == "end" and state in status.times and record.get("created"):
             took = f" after {_duration(status.times[state] - float(record['created']))}"
-        title = f"{self.name(record, number)} {words}{took}"
-        name = str(record.get("name") or self._folder.name)
-        text = redacted(text)[:LONGEST]
+        title = guard.text(f"{self.name(record, number)} {words}{took}")
+        name = guard.text(str(record.get("name") or self._folder.name))
+        text = guard.text(text)[:LONGEST]
         return Message(event, title, text, number, name, state, self.noun, self.verb)
 
 

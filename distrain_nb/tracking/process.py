@@ -8,20 +8,14 @@ Trackers are read by others. `--allow-secret` is for the job alone, so it lets n
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import (
-    HIDDEN,
-    is_secret,
-    is_secret_by_name,
-    redacted,
-    redacted_options,
+    Guard,
     redacted_source,
     secret_in_file,
 )
@@ -30,6 +24,7 @@ from distrain_nb.tracking.mirror import Mirror
 from distrain_nb.tracking.request import TrackingRequest, pending, without_password
 from distrain_nb.tracking.tracker import NotYet, Sample, TooLate, TrackedRun, Tracker
 from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked
 
@@ -45,11 +40,11 @@ class GuardedTracker:
     def run(self, request: TrackingRequest, parent: str) -> tuple[TrackedRun, bool]:
         """See `Tracker.run`."""
         run, existed = self._tracker.run(_clean(request), parent)
-        return GuardedRun(run), existed
+        return GuardedRun(run, _guard(request)), existed
 
     def existing(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
         """See `Tracker.existing`."""
-        return GuardedRun(self._tracker.existing(_clean(request), tracked))
+        return GuardedRun(self._tracker.existing(_clean(request), tracked), _guard(request))
 
     def abandon(self, request: TrackingRequest) -> None:
         """See `Tracker.abandon`."""
@@ -67,26 +62,26 @@ class GuardedTracker:
 class GuardedRun:
     """A run on a tracker that is sent no secrets."""
 
-    def __init__(self, run: TrackedRun) -> None:
-        self._run = run
+    def __init__(self, run: TrackedRun, guard: Guard) -> None:
+        self._run, self._guard = run, guard
         self._names: dict[str, str] = {}
         self.tracked = run.tracked
 
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Send names and values with `***` in the place of secrets."""
-        self._run.describe(_clean_texts(parameters), _clean_texts(tags))
+        self._run.describe(self._guard.texts(parameters), self._guard.texts(tags))
 
     def add_parameters(self, parameters: Mapping[str, str]) -> None:
         """Send those of which it has none of that name yet, as `describe` does."""
-        self._run.add_parameters(_clean_texts(parameters))
+        self._run.add_parameters(self._guard.texts(parameters))
 
     def log(self, samples: Iterable[Sample]) -> None:
         """Send samples; a metric's name may be made by the program."""
-        self._run.log(_clean_samples(samples, self._names))
+        self._run.log(_clean_samples(samples, self._names, self._guard))
 
     def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         """Yield those of the samples that the tracker lacks, by the names that it has."""
-        return self._run.missing(_clean_samples(samples, self._names))
+        return self._run.missing(_clean_samples(samples, self._names, self._guard))
 
     def keep(self, path: Path, below: str) -> None:
         """Send source files with `***` in the place of secrets, and other files if they hold
@@ -108,7 +103,7 @@ class GuardedRun:
 
     def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:
         """See `TrackedRun.end`."""
-        self._run.end(state, time, {_clean_text(name): value for name, value in bests.items()})
+        self._run.end(state, time, {self._guard.text(name): value for name, value in bests.items()})
 
     def drop_doubles(self, key: str) -> None:
         """See `TrackedRun.drop_doubles`."""
@@ -126,40 +121,29 @@ class GuardedRun:
             self._run.keep(copy, below)
 
 
+def _guard(request: TrackingRequest) -> Guard:
+    return Guard.of_run(Path(request.folder) / PROGRAM_FOLDER)
+
+
 def _clean(request: TrackingRequest) -> TrackingRequest:
+    guard = _guard(request)
     return replace(
         request,
-        name=_clean_text(request.name),
-        experiment=_clean_text(request.experiment),
-        parameters=_clean_texts(request.parameters),
-        tags=_clean_texts(request.tags),
+        name=guard.text(request.name),
+        experiment=guard.text(request.experiment),
+        parameters=guard.texts(request.parameters),
+        tags=guard.texts(request.tags),
     )
 
 
-def _clean_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    return {
-        _clean_text(name): HIDDEN if is_secret_by_name(name, value) else _clean_text(value)
-        for name, value in texts.items()
-    }
-
-
-def _clean_samples(samples: Iterable[Sample], names: dict[str, str]) -> Iterator[Sample]:
+def _clean_samples(
+    samples: Iterable[Sample], names: dict[str, str], guard: Guard
+) -> Iterator[Sample]:
     """Yield samples under clean names; `names` keeps those that were cleaned before."""
     for sample in samples:
         if sample.metric not in names:
-            names[sample.metric] = _clean_text(sample.metric)
+            names[sample.metric] = guard.text(sample.metric)
         yield sample._replace(metric=names[sample.metric])
-
-
-def _clean_text(text: str) -> str:
-    """Return the text without what looks like a secret, and without those of this process's own
-    environment, which an error's message may quote."""
-    return redacted(redacted_options(text), _secrets_of(frozenset(os.environ.items())))
-
-
-@lru_cache(1)
-def _secrets_of(environment: frozenset[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(value for name, value in environment if is_secret(name, value))
 
 
 def _below(file: Path, root: Path) -> str:

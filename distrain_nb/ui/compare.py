@@ -12,7 +12,7 @@ from distrain_nb.run.pages.listing import overlaid
 from distrain_nb.run.summary import clock
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 from distrain_nb.ui.table import as_text
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ComparisonView:
         goes_on = any(not summary.summary.final for summary in self.compared.summaries)
         when = f'<p class="dn-soft">as of {clock(time.time())}</p>' if goes_on else ""
         return (
-            f'{document.style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
+            f'{document.style()}<div class="distrain {LITERAL}" {OWN_KEYS} style="overflow-x:auto">'
             f'<table class="dn-table"><thead><tr><th scope="col">what differs</th>{heads}</tr>'
             f"</thead><tbody>{body}</tbody></table>{_diff_html(self.compared.diff)}{when}</div>"
         )

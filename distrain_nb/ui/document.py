@@ -25,7 +25,7 @@ from distrain_nb.run.summary import (
 )
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import ansi, unstyled
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 from distrain_nb.ui.tail import Tail, blocks, report_html, shown_text
 
 if TYPE_CHECKING:
@@ -115,14 +115,15 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
         )
     pictures = "" if title else unstyled.charts(metrics)
     return (
-        f'<div class="distrain-charts dn-styled {LITERAL}" hidden="hidden">{drawn}</div>{pictures}'
+        f'<div class="distrain-charts dn-styled {LITERAL}" {OWN_KEYS} hidden="hidden">'
+        f"{drawn}</div>{pictures}"
     )
 
 
 def still_displays(metrics: Metrics) -> str:
     """Return the HTML of what the ranks have shown; nothing where there is nothing."""
     shown = displays.still(metrics.folder, metrics.command) if metrics.has_displays else ""
-    return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
+    return f'<div class="distrain-charts {LITERAL}" {OWN_KEYS}>{shown}</div>' if shown else ""
 
 
 def still_media(metrics: Metrics) -> str:
@@ -137,7 +138,7 @@ def still_media(metrics: Metrics) -> str:
     ]
     table = hparams_html(contents["hparams"]) if contents["hparams"] else ""
     shown = f"{table}{''.join(parts)}"
-    return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
+    return f'<div class="distrain-charts {LITERAL}" {OWN_KEYS}>{shown}</div>' if shown else ""
 
 
 def hparams_html(values: dict[str, dict[str, Any]]) -> str:
@@ -181,7 +182,7 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
     return "".join(
         [
             style(),
-            f'<section class="distrain dn-styled {LITERAL}" hidden="hidden"',
+            f'<section class="distrain dn-styled {LITERAL}" {OWN_KEYS} hidden="hidden"',
             f' data-state="{summary.state}" aria-label="run {summary.id}"',
             f' style="{tag_width(summary)}">',
             head(summary, time.time()),

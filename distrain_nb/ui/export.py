@@ -25,11 +25,11 @@ from distrain_nb.run.pages.compare import settings_of
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import clock, plural, summary_of
-from distrain_nb.secrets import redacted
+from distrain_nb.secrets import Guard
 from distrain_nb.ui import document
 from distrain_nb.ui.tail import shown_text
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import RESOURCES_FOLDER
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     import os
@@ -71,26 +71,28 @@ def export(run: Run, file: str | os.PathLike[str] | None = None) -> Path:
     A file that is there is replaced. What looks like a secret is left out. Raises OptionError for a
     file that can't be written, RunUnreadable.
     """
-    name = re.sub(r"[^\w.-]+", "-", run.name).strip("-.")[:80]
+    name = re.sub(r"[^\w.-]+", "-", _guard(run).text(run.name)).strip("-.")[:80]
     path = Path(file or f"{name or 'run'}-{run.id}.html").expanduser()
     text = page(run)
     try:
         replace_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise OptionError(f"{path} can't be written: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the name
+        raise OptionError(f"{str(path)!r} can't be written: {error}") from None
     return path
 
 
 def page(run: Run) -> str:
     """Return the HTML of the file."""
-    summary = summary_of(run)
-    summary = replace(summary, error=redacted(summary.error), note=redacted(summary.note))
+    guard = _guard(run)
+    summary = guard.fields(summary_of(run))
     title = html.escape(f"{summary.name} #{summary.id}")
     sections = {
-        "Charts": _charts(run),
-        "Results": _results(run),
-        "Settings and environment": _settings(run),
-        "Code": _code(run),
+        "Charts": guard.html(_charts(run, guard)),
+        "Results": guard.html(_results(run)),
+        "Settings and environment": _settings(run, guard),
+        "Code": guard.html(_code(run)),
     }
     parts = "".join(f"<h2>{name}</h2>{body}" for name, body in sections.items() if body)
     return (
@@ -98,10 +100,14 @@ def page(run: Run) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title>{_style('run')}{_style('charts')}<style>{_PAGE}</style></head>"
-        f"<body><main><h1>{title}</h1>{_run(run, summary)}{parts}</main>"
+        f"<body><main><h1>{title}</h1>{_run(run, summary, guard)}{parts}</main>"
         f"<footer>Written by distrain-nb {__version__} at {clock(time.time())}.</footer>"
         "</body></html>"
     )
+
+
+def _guard(run: Run) -> Guard:
+    return Guard.of_run(run.folder / PROGRAM_FOLDER)
 
 
 def _style(widget: str) -> str:
@@ -110,14 +116,14 @@ def _style(widget: str) -> str:
     return _DARK.sub(dark, document.style(widget))
 
 
-def _run(run: Run, summary: RunSummary) -> str:
+def _run(run: Run, summary: RunSummary, guard: Guard) -> str:
     """Return state, note, report and log."""
     log = streams(run.folder).log
     total = log.update()
     rows = log.rows(Filter())
-    first, bars = _log(log.lines(rows[:FIRST_LINES]), FIRST_CHARACTERS), log.bars(Filter())
+    first, bars = _log(log.lines(rows[:FIRST_LINES]), FIRST_CHARACTERS, guard), log.bars(Filter())
     behind = rows[max(len(first), len(rows) - LAST_LINES) :][::-1]
-    last = _log((*bars, *log.lines(behind)), LAST_CHARACTERS)[::-1]
+    last = _log((*bars, *log.lines(behind)), LAST_CHARACTERS, guard)[::-1]
     left_out = max(0, total + len(bars) - len(first) - len(last))
     gap = f"… {plural(left_out, 'line')} left out; %distrain logs {run.id} prints all"
     count = plural(total, "line") + (f", of which {left_out:,} are left out" if left_out else "")
@@ -129,14 +135,14 @@ def _run(run: Run, summary: RunSummary) -> str:
     )
 
 
-def _log(numbered: Iterable[tuple[int, Line]], characters: int) -> list[Line]:
+def _log(numbered: Iterable[tuple[int, Line]], characters: int, guard: Guard) -> list[Line]:
     """Return lines without what looks like a secret, as long as there is room."""
-    lines = [replace(line, text=redacted(shown_text(line))) for _, line in numbered]
+    lines = [replace(line, text=guard.line(shown_text(line))) for _, line in numbered]
     sizes = accumulate(len(line.text) + 1 for line in lines)
     return lines[: sum(1 for _ in takewhile(lambda size: size <= characters, sizes))]
 
 
-def _charts(run: Run) -> str:
+def _charts(run: Run, guard: Guard) -> str:
     metrics = Metrics(run.folder)
     times = Metrics(run.folder, events=StepTimesFolder(run.folder))
     folded = {
@@ -148,7 +154,7 @@ def _charts(run: Run) -> str:
     parts = [_drawn(metrics)]
     parts += [_folded(title, _drawn(part)) for title, part in folded.items()]
     hparams = index(metrics.non_scalars)["hparams"]
-    parts.append(document.hparams_html(hparams) if hparams else "")
+    parts.append(document.hparams_html(guard.by_name(hparams)) if hparams else "")
     drawn = "".join(parts)
     return f'<div class="distrain distrain-charts">{drawn}</div>' if drawn else ""
 
@@ -165,10 +171,10 @@ def _results(run: Run) -> str:
     return _table(dict.fromkeys(names, f"%distrain result {run.id}"), "results")
 
 
-def _settings(run: Run) -> str:
+def _settings(run: Run, guard: Guard) -> str:
     """Return where and how it ran, and the packages that it imports."""
     settings = {"experiment": run.experiment, **settings_of(run)}
-    texts = {name: text for name, text in settings.items() if text}
+    texts = guard.texts({name: text for name, text in settings.items() if text})
     options = {name: text for name, text in texts.items() if not name.startswith("package ")}
     packages = {n.removeprefix("package "): t for n, t in texts.items() if n not in options}
     return _table(options, "settings") + _folded("Packages", _table(packages, "packages"))

@@ -46,6 +46,14 @@ def frontend() -> Frontend:
     return Frontend.SERVER if _has_session() or kernel_id() else Frontend.DOCUMENT
 
 
+def can_answer() -> bool:
+    """Return whether somebody can answer `input()` in the cell that is running."""
+    shell = _shell()
+    if shell is None or not hasattr(shell, "kernel"):
+        return shell is not None and sys.stdin is not None and sys.stdin.isatty()
+    return bool(running_cell().get("content", {}).get("allow_stdin", True))
+
+
 def running_cell() -> dict[str, Any]:
     """Return the message that asked for what the kernel does now; empty outside a kernel."""
     shell = _shell()

@@ -24,7 +24,7 @@ from distrain_nb.run.summary import plural
 from distrain_nb.secrets import env_values, redacted, redacted_options
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -250,8 +250,8 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
     body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (
-        f'<div class="distrain dn-problem {LITERAL}" role="group" data-distrain-problem="{key}"'
-        f' data-severity="{severity}" aria-label="{severity}">'
+        f'<div class="distrain dn-problem {LITERAL}" {OWN_KEYS} role="group"'
+        f' data-distrain-problem="{key}" data-severity="{severity}" aria-label="{severity}">'
         f'<div class="dn-cause">{code}{_marked_up(heading(points))}</div>{body}</div>'
     )
 

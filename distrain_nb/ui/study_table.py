@@ -12,7 +12,7 @@ from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, value_text
 from distrain_nb.ui import unstyled
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 from distrain_nb.ui.table import as_text, table_html
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class StudyTable:
         error = f'<div class="dn-error">{html.escape(summary.error)}</div>' if summary.error else ""
         return (
             f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled'
-            f' {LITERAL}" hidden="hidden" data-state="{summary.state}"'
+            f' {LITERAL}" {OWN_KEYS} hidden="hidden" data-state="{summary.state}"'
             f' aria-label="study {summary.id}">'
             f"{head(summary, summary.now)}"
             f"{self._best()}{note}{error}{charts if sheet else ''}{self._table()}</section>"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
 from distrain_nb.run.summary import clock, duration, plural, short_number, state_text_of
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -106,7 +106,7 @@ class RunsTable:
         lines = (self.more, self._uncounted, self._time)
         more = "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
         return (
-            f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
+            f'{style()}<div class="distrain {LITERAL}" {OWN_KEYS} style="overflow-x:auto">'
             f"{table_html(self.headings, self.rows, about, STATE)}{more}</div>"
         )
 

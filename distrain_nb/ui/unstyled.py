@@ -64,7 +64,7 @@ def charts(metrics: Metrics) -> str:
     """Return a picture of each chart."""
     keys = figure.shown(metrics.keys)
     lines = {key: metrics.line(key, _POINTS) for key in keys}
-    last, colours = metrics.last(), figure.colours_of(keys)
+    last, colours = metrics.last(), figure.colours_of(keys, metrics.family)
     pictures = (
         _image(tag, short_number(last[tag]), {k: lines[k] for k in keys if k.tag == tag}, colours)
         for tag in figure.tags_of(keys)

@@ -69,7 +69,7 @@ def fingerprint(
 ) -> Dict[str, str]:
     """Return texts of an object's parts by their path. `modules` are the modules whose code is the
     user's; those paths are passed over that `skip` has."""
-    look = _Look(set(modules), set(skip))
+    look = Look(set(modules), set(skip))
     look.at(name, obj)
     return look.parts
 
@@ -77,29 +77,35 @@ def fingerprint(
 def settings(name: str, obj: Any) -> Dict[str, str]:
     """Return texts of the plain parts of an object of a package that knows the world, by their
     path, but for those that are meant to differ between processes."""
-    look = _Look(set(), set(), only_settings=True)
+    look = Look(set(), set(), only_settings=True)
     look.at(name, obj)
     return {path: text for path, text in look.parts.items() if re.match(_PLAIN_TEXT, text)}
 
 
-class _Look:
+class Look:
+    """Looks at objects part by part; `parts` are their texts."""
+
+    most_parts = MOST_PARTS
+
     def __init__(self, modules: Set[str], skip: Set[str], only_settings: bool = False) -> None:
         self.modules, self.skip, self.only_settings = modules, skip, only_settings
         self.parts: Dict[str, str] = {}
         self._visited: Dict[int, Any] = {}
 
     def at(self, path: str, obj: Any, depth: int = 0) -> None:
-        if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
+        if path in self.skip or depth > _DEEPEST or len(self.parts) >= self.most_parts:
             return
         if self.only_settings and re.search(_LEFT_OUT, path):
             return
         plain = text_of(obj)
         if plain is not None:
             self.parts[path] = plain
-        elif id(obj) not in self._visited:
+        elif id(obj) in self._visited:
+            self.again(path, obj)
+        else:
             self._visited[id(obj)] = obj
             try:
-                text, inside = self._kind(path, obj)
+                text, inside = self.kind(path, obj)
             except Exception:  # its own code would not be looked at
                 text, inside = PASSED_OVER, ()
             inside = list(inside)
@@ -108,10 +114,14 @@ class _Look:
             for inner, part in inside:
                 self.at(inner, part, depth + 1)
 
-    def _kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
+    def again(self, path: str, obj: Any) -> None:
+        """Look at an object that another path has led to: ranks may share what the notebook
+        doesn't."""
+
+    def kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
         if isinstance(obj, ModuleType):
             return f"module {obj.__name__}", ()
-        if isinstance(obj, FunctionType):
+        if type(obj) is FunctionType:
             return self._function(path, obj)
         if isinstance(obj, type):
             return self._class(path, obj)
@@ -219,7 +229,7 @@ def _wrapped_in(path: str, obj: Any) -> FunctionType | None:
     held = dict_of(obj)
     names = (path.rpartition(".")[2], held.get("__name__"))
     for value in list(held.values()):
-        if isinstance(value, FunctionType) and value.__name__ in names:
+        if type(value) is FunctionType and value.__name__ in names:
             return value
     return None
 
@@ -234,6 +244,14 @@ def dict_of(obj: Any) -> Mapping[str, Any]:
         return held
     except AttributeError:  # type variables from Python 3.12 on have an offset and no dict
         return {}
+
+
+def own_name(obj: Any) -> str:
+    """Return an object's `__name__`, "" where it has none, whatever its own `__getattr__` would say
+    to that."""
+    is_given = any("__name__" in vars(cls) for cls in type(obj).__mro__)
+    name = obj.__name__ if is_given else dict_of(obj).get("__name__")
+    return name if type(name) is str else ""
 
 
 def is_own(cls: type, modules: Collection[Any]) -> bool:

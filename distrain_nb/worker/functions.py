@@ -10,15 +10,36 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import importlib
 import linecache
+import os
 import types
 from types import CellType, CodeType, FunctionType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 labels: Set[str] = set()  # file names of the program's own code in tracebacks
+FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 Node = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _LATE = __future__.annotations.compiler_flag
+
+
+def is_of_program(file: str) -> bool:
+    """Return whether a file of a frame is a cell, or a module that travels with the program."""
+    return file in labels or file.startswith(os.environ.get(FOLDER_VARIABLE, "\0") + os.sep)
 
 
 class NoAttribute:
@@ -81,16 +102,18 @@ def make_class(
     """Return a class without its attributes, but for those that must be there `at_once`. What its
     bases do when a class is made of them they have done in the notebook, and it is in their
     state."""
-    hooks = {
-        cls: vars(cls)[_HOOK]
-        for base in bases
-        for cls in base.__mro__
-        if isinstance(vars(cls).get(_HOOK), classmethod)
-    }
+    with without_hooks([cls for base in bases for cls in base.__mro__]):
+        return types.new_class(name, bases, {"metaclass": metaclass}, lambda b: b.update(at_once))
+
+
+@contextlib.contextmanager
+def without_hooks(classes: Iterable[type]) -> Iterator[None]:
+    """Have classes do nothing meanwhile when another class is made of them."""
+    hooks = {cls: vars(cls)[_HOOK] for cls in classes if type(vars(cls).get(_HOOK)) is classmethod}
     for cls in hooks:
         setattr(cls, _HOOK, _no_hook)
     try:
-        return types.new_class(name, bases, {"metaclass": metaclass}, lambda b: b.update(at_once))
+        yield
     finally:
         for cls, hook in hooks.items():
             setattr(cls, _HOOK, hook)

@@ -18,6 +18,7 @@ from types import MethodType, ModuleType
 from typing import Any, BinaryIO, Callable, Collection, Dict, List, Mapping, Tuple
 
 from distrain_nb.worker.functions import builders
+from distrain_nb.worker.older_classes import make_older_class
 
 _ALIGNMENT = 64
 _alive: List[Any] = []  # what the notebook keeps alive, of which the program has weak references
@@ -192,6 +193,7 @@ class Restoring:
             "inside": lambda module: module,
             "weak": self._weak,
             "keras": self._keras,
+            "older class": functools.partial(make_older_class, self.namespace),
             **builders(self.namespace),
         }
         return restore[kind](*state)

@@ -5,12 +5,13 @@
 // In such an element dollars are dollars: elsewhere a page takes what they enclose for TeX.
 export const LITERAL = "mathjax_ignore tex2jax_ignore";
 
-// On whatever has the focus, itself: JupyterLab takes its keys (arrows, Enter, Space) otherwise.
+// On whatever can have the focus, or around it: JupyterLab takes its keys (arrows, Enter, x) otherwise.
 export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
 /**
  * An element with attributes, listeners (`onclick`) and children. Attributes that are `false` or
- * missing are left out, those that are `true` are empty; so are missing children.
+ * missing are left out, those that are `true` are empty; so are missing children. What can have the
+ * focus has its own keys.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, unknown>} [attributes]
@@ -25,6 +26,7 @@ export function element(tag, attributes = {}, ...children) {
     } else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, String(value));
   }
+  if (made.tabIndex >= 0 || "tabindex" in attributes) made.setAttribute("data-lm-suppress-shortcuts", "true");
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
 }

@@ -13,7 +13,7 @@ from distrain_nb.worker.files.status import State
 from tests.browser.conftest import leave
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_chart_looks import report
-from tests.browser.waits import draw
+from tests.browser.waits import TAKEN, draw
 from tests.browser.widget_page import darken, serving, widget_page
 from tests.server.stored import stored_run
 
@@ -89,6 +89,7 @@ def test_axe_finds_nothing_in_a_run_of_a_plain_page(browser: Browser, home: Path
     run = stored_run(store, "a line\n").id
     with widget_page(browser, "run", {**state, "run": run}, serving(store)) as page:
         expect(page.get_by_role("button", name="Wrap")).to_be_visible()
+        assert page.evaluate(TAKEN) == []
         assert violations(page, axe, "main") == []
         darken(page)
         assert violations(page, axe, "main") == []

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from distrain_nb.run import Store
 from distrain_nb.run.pages.answers import charts
 from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import streams
+from distrain_nb.server.table import compared_runs
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.folder import OPTIONS_FILE
+from distrain_nb.worker.files.status import State, Status
 from tests.browser.test_accessibility import violations
-from tests.browser.waits import becomes, holds
+from tests.browser.waits import TAKEN, becomes, holds
 from tests.browser.widget_page import widget_page
 from tests.study.stored import stored_study, stored_trial
 from tests.ui.runs import RunFolder
@@ -257,3 +261,37 @@ def test_pinned_metrics_and_axes_are_kept_from_run_to_run(
         assert violations(page, axe, ".distrain-charts") == []
         page.get_by_role("button", name="pin metric61", exact=True).click()
         expect(pinned).to_have_count(1)
+
+
+NARROW = """() => {
+    const heads = [...document.querySelectorAll(".dn-compared tbody th")];
+    return Math.min(...heads.map((head) => head.clientWidth));
+}"""
+HIGHEST = """() => {
+    const rows = [...document.querySelectorAll(".dn-compared tr")];
+    return Math.max(...rows.map((row) => row.clientHeight));
+}"""
+
+
+def test_many_runs_side_by_side_can_be_read_at_any_width(browser: Browser, home: Path) -> None:
+    """The column of names keeps its words whole, and numbers have no more digits than they need."""
+    store = Store(home)
+    rates = [0.1 / 3**place for place in range(7)]
+    runs = [store.add(f"night-shift-{place}", "local", "", "") for place in range(7)]
+    for record, rate in zip(runs, rates, strict=True):
+        Status(State.RUNNING).enter(State.SUCCEEDED, "succeeded").write(record.folder)
+        options = {"param": [f"lr={rate!r}", f"optimizer.weight_decay={rate**2!r}"]}
+        (record.folder / OPTIONS_FILE).write_text(json.dumps(options))
+    numbers = ",".join(str(record.id) for record in runs)
+    answer = json.loads(json.dumps(compared_runs(store, {"runs": numbers})))
+    lr = next(row for row in answer["rows"] if row["name"] == "--param lr")
+    assert lr["texts"][:2] == ["0.1", "0.0333333"]
+    state = {"home": "", "runs": numbers}
+    with widget_page(browser, "compare", state, lambda *_: answer, styles="runs") as page:
+        expect(page.get_by_role("table", name="runs compared")).to_be_visible()
+        assert page.evaluate(TAKEN) == []
+        for width in (1280, 720, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.screenshot(path=f"/tmp/w/c.tmp/compare-{width}.png")
+            assert page.evaluate(NARROW) > 90
+            assert page.evaluate(HIGHEST) < 90

@@ -39,3 +39,12 @@ def draw(figure: Locator) -> None:
             figure.scroll_into_view_if_needed()
             break
     expect(figure).to_have_attribute("data-drawn", "")
+
+
+# What can have the focus while JupyterLab takes its keys, as `x`, which cuts the cell.
+TAKEN = """() => {
+    const focusable = "[tabindex], button, input, select, textarea, summary, iframe";
+    return [...document.querySelectorAll(focusable)]
+        .filter((it) => !it.closest("[data-lm-suppress-shortcuts]"))
+        .map((it) => it.outerHTML.slice(0, 80));
+}"""

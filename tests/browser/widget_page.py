@@ -27,7 +27,7 @@ PLOTLY = "plotly-basic.min.js"
 ADDRESS = "http://widget.test"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>widget</title>
 <script id="jupyter-config-data" type="application/json">{{"baseUrl": "/", "token": ""}}</script>
-<link rel="stylesheet" href="/static/{widget}.css"></head>
+<link rel="stylesheet" href="/static/{styles}.css"></head>
 <body>{around}<main><div><i hidden data-distrain-live="key"></i></div></main>
 <script type="module">
 import widget from "/static/{widget}.js";
@@ -56,17 +56,21 @@ def widget_page(
     answer: Callable[[str, dict[str, str]], object],
     around: str = "",
     prepare: Callable[[Page], object] = lambda _: None,
+    styles: str = "",
 ) -> Iterator[Page]:
     """Open a page with this widget, whose kernel has gone; `answer` gives the server's JSON for a
     path below `distrain/` and its query. `around` is more of the page, in HTML; `prepare` has the
-    page before it is loaded."""
+    page before it is loaded; `styles` names the style sheet, if it isn't called as the widget."""
 
     def respond(route: Route) -> None:
         asked = urlsplit(route.request.url)
         path = asked.path
         if path == "/":
             text = PAGE.format(
-                widget=widget, around=around, state=json.dumps({"key": "key", **state})
+                widget=widget,
+                styles=styles or widget,
+                around=around,
+                state=json.dumps({"key": "key", **state}),
             )
             route.fulfill(content_type="text/html", body=text)
         elif path.startswith("/static/"):

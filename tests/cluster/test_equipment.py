@@ -134,7 +134,7 @@ def test_what_is_paid_for_is_used_or_refused() -> None:
                         or (finding.code in ("accelerator.image-ended", "accelerator.note"))
                     ), where
     print(dict(ends))
-    assert ends == {"image": 52334, "finding": 37422, "refusal": 17134}
+    assert ends == {"image": 56063, "finding": 33693, "refusal": 17134}
 
 
 def test_an_image_is_believed_over_its_name() -> None:

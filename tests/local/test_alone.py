@@ -18,6 +18,9 @@ MOCK = (
 )
 ALONE = {
     "torch.distributed was never initialized": "import torch\nprint(torch.ones(2).sum())",
+    "TensorFlow's MirroredStrategy knows of 1 process": (
+        "import tensorflow as tf\ntf.distribute.MirroredStrategy().run(lambda: tf.constant(1))"
+    ),
     "torch.distributed knows of 1 process": (
         f"{MOCK}{GROUP}, init_method=f'file://{{tempfile.mkdtemp()}}/meet',"
         " rank=0, world_size=1)\n"

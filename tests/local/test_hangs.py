@@ -1,4 +1,4 @@
-"""A run that stands still says which rank is odd and where, and one that is slow is left alone."""
+"""A run that hangs says which rank is odd and where, and one that is slow is left alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ DISTRIBUTED = f"""{BEGIN}import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 """
 AFTER = "2"
+STOPPED = r"stopped by --stop-when-hung: it had made no progress for \d+ s"
 
 
 def start(text: str, **options: object) -> Run:
@@ -57,7 +59,7 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
     assert "rank 0 waits in barrier (Cell In[7], line 9); rank 1 " + words in note
     if "SIGSTOP" not in deed:  # a stopped rank can only say where it was before
         assert note.endswith("(Cell In[7], line 8)")
-    assert "[service] distrain: the run stands still: rank 0 waits in barrier" in run.logs()
+    assert "[service] distrain: the run makes no progress: rank 0 waits in barrier" in run.logs()
     run.cancel()
     with pytest.raises(Exception, match="cancelled"):
         run.wait(60)
@@ -67,9 +69,10 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
 @pytest.mark.stands_for("a hang")
 def test_no_rank_is_odd_and_the_run_is_stopped_if_asked_for(home: Path) -> None:
     run = start(f"{BEGIN}lock.acquire()\nlock.acquire()\n", stop_when_hung=True)
-    with pytest.raises(RunFailed, match=r"stopped by --stop-when-hung: it stands still for \d+ s"):
+    with pytest.raises(RunFailed, match=STOPPED):
         run.wait(120)
     assert "all 2 ranks are at Cell In[7], line 6: it waits for a lock" in run.status.error
+    assert not run.status.note  # as the error says it
 
 
 def test_a_silent_run_goes_on_undisturbed(home: Path) -> None:
@@ -88,7 +91,7 @@ print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threadi
     eventually(lambda: (run.folder / "look").exists(), 120)  # somebody has looked
     run.wait(120)
     assert run.logs().count("slept (0, 0) 5 1") == 2
-    assert "stands still" not in run.logs()
+    assert "makes no progress" not in run.logs()
     assert not run.status.note
 
 
@@ -101,9 +104,11 @@ def test_stacks_of_a_run_at_work(home: Path) -> None:
     assert eventually(lambda: looks.append(run.stacks()) or asleep.search(str(looks[-1])), 60)
     stacks = looks[-1]
     run.cancel()
+    with suppress(RunNotReady):  # until it has ended, a rank that is ending isn't one that hangs
+        assert "holds Python's lock" not in repr(run.stacks())
     assert "> inner, Cell In[7], line 6\n" in str(stacks)
     assert "<module>, Cell In[7], line 7" in str(stacks)
-    assert "inner, Cell In[7], line 6: 10 samples" in stacks._repr_html_()
+    assert re.search(r"inner, Cell In\[7\], line 6: [12]0 samples", stacks._repr_html_())
     eventually(lambda: run.state.final, 60)
     with pytest.raises(RunNotReady, match=r"is not running \(cancelled\)"):
         run.stacks()
@@ -129,7 +134,7 @@ def test_a_container_says_it_in_its_log(tmp_path: Path) -> None:
         [sys.executable, "-m", "distrain_nb.worker"],
         env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    said = "[service] distrain: the run stands still: all 2 ranks are at Cell In[7], line 6"
+    said = "[service] distrain: the run makes no progress: all 2 ranks are at Cell In[7], line 6"
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
-    assert "stopped by --stop-when-hung: it stands still for" in done.stderr
+    assert "stopped by --stop-when-hung: it had made no progress for" in done.stderr

@@ -48,3 +48,22 @@ def test_a_missing_module_is_no_matter_of_images_here(home: Path) -> None:
         if f.code == "capture.unknown-module"
     ]
     assert there.message.endswith("unless the image has it, name its package with --require")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_told"),
+    [
+        ("try:\n    import not_there\nexcept ImportError:\n    not_there = None", False),
+        ("try:\n    from not_there import fast as f\nexcept Exception:\n    f = len", False),
+        ("use = False\nif use:\n    import not_there", False),
+        ("if __name__ == '__main__':\n    import not_there", True),
+        ("try:\n    import not_there\nfinally:\n    pass", True),
+        ("def f():\n    import not_there", True),
+        ("if 1 < 0:\n    import not_there\nimport not_there", True),
+    ],
+)
+def test_a_module_that_the_code_does_without_is_not_told(
+    home: Path, code: str, is_told: bool
+) -> None:
+    codes = [finding.code for finding in api.check(code)]
+    assert ("capture.unknown-module" in codes) == is_told

@@ -6,6 +6,7 @@ import pytest
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import exports
+from distrain_nb.magics import at_the_top
 from distrain_nb.repairs import code_in_head, head_lines, head_options
 from tests.kernels import Kernel
 
@@ -83,3 +84,17 @@ def test_lines_of_a_traceback_are_those_of_the_cell(nb: Kernel) -> None:
     cell = "%%distrain -n 1 \\\n    --name lines\n--experiment one\nimport os\n\nint(os.name)"
     outcome = nb.run(cell)
     assert "ValueError" in outcome.error and "line 6)" in outcome.error
+
+
+@pytest.mark.parametrize("above", ["# train\n", "\n# train\n\n", "# a\n# b\n"])
+def test_a_comment_above_the_line_is_named(above: str) -> None:
+    with pytest.raises(SyntaxError, match=r"%%distrain -n 2 has to be the first line of its cell"):
+        at_the_top(f"{above}%%distrain -n 2\nprint(1)\n".splitlines(keepends=True))
+
+
+@pytest.mark.parametrize(
+    "cell", ["%%distrain\n", "# x\ny = 1\n%%distrain\n", "# only\n", "", "x = 1\n", "# a\n%%time\n"]
+)
+def test_other_cells_are_left_as_they_are(cell: str) -> None:
+    lines = cell.splitlines(keepends=True)
+    assert at_the_top(lines) == lines

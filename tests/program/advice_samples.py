@@ -25,6 +25,8 @@ for epoch in range(3):
         torch.save(model.state_dict(), "model.pt")
 """
 HOROVOD_TORCH_CHANGES = [
+    ("hvd.init()", "pass", "horovod.init"),
+    ("torch.cuda.set_device(hvd.local_rank())", "pass", "horovod.device"),
     ("0.01 * hvd.size()", "0.01", "horovod.learning-rate"),
     (
         "optimizer = hvd.DistributedOptimizer("
@@ -60,6 +62,8 @@ if hvd.rank() == 0:
 model.fit(dataset, callbacks=callbacks, verbose=1 if hvd.rank() == 0 else 0)
 """
 HOROVOD_KERAS_CHANGES = [
+    ("hvd.init()", "pass", "horovod.init"),
+    ('tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")', "pass", "horovod.device"),
     ("0.001 * hvd.size()", "0.001", "horovod.learning-rate"),
     ("hvd.DistributedOptimizer(tf.keras.optimizers.Adam(scaled))",
      "tf.keras.optimizers.Adam(scaled)", "horovod.optimizer"),
@@ -86,6 +90,8 @@ with tf.train.MonitoredTrainingSession(
         session.run(train)
 """
 HOROVOD_TF1_CHANGES = [
+    ("hvd.init()", "pass", "horovod.init"),
+    ("config.gpu_options.visible_device_list = str(hvd.local_rank())", "pass", "horovod.device"),
     ("0.01 * hvd.size()", "0.01", "horovod.learning-rate"),
     ("optimizer = hvd.DistributedOptimizer(optimizer)", "pass", "horovod.optimizer"),
     ("[hvd.BroadcastGlobalVariablesHook(0)]", "[]", "horovod.broadcast"),
@@ -198,15 +204,17 @@ FSDP_CHANGES = [
 
 STRATEGY = """\
 import tensorflow as tf
+import tf_keras as keras
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 data = dataset.batch(64 * strategy.num_replicas_in_sync)
 with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
-    model.compile(optimizer=tf.keras.optimizers.Adam(), loss="mse")
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=keras.optimizers.Adam(), loss="mse")
 model.fit(data, epochs=3)
 """
 STRATEGY_CHANGES = [
+    ("import tf_keras as keras", "import keras", "tensorflow.keras-3"),
     ("with strategy.scope():", "if True:", "tensorflow.scope"),
 ]
 

@@ -72,6 +72,18 @@ class Kernel:
         return capture(cell, 2, self.notebook(), **options)
 
 
+def of_rank(kernel: Kernel, rank: int, expression: str) -> Any:
+    """What a kernel of that rank has, which has run the same cells."""
+    other = Kernel(kernel.folder)
+    os.environ["RANK"] = str(rank)
+    try:
+        for cell in kernel.cells:
+            other.run(cell.source)
+    finally:
+        del os.environ["RANK"]
+    return eval(expression, other.namespace)
+
+
 class Place:
     """A folder with only the worker on the path, where programs run in a fresh interpreter."""
 

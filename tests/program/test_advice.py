@@ -11,7 +11,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.worker.rank.program import Segment
 from tests.program import advice_right
-from tests.program.advice_samples import COMPLETE, DDP, HOROVOD_TORCH
+from tests.program.advice_samples import COMPLETE, DDP, HOROVOD_TF1, HOROVOD_TORCH
 
 CHANGES = [
     pytest.param(source, *change, id=f"{name}-{change[2]}-{number}")
@@ -40,6 +40,13 @@ def test_what_is_missing_is_found(source: str, there: str, instead: str, missing
 @pytest.mark.parametrize("name", RIGHT)
 def test_other_ways_that_are_right_get_no_advice(name: str) -> None:
     assert [str(f) for f in findings(RIGHT[name], "Cell In[1]")] == []
+
+
+def test_of_tensorflow_1_the_hook_is_named() -> None:
+    changed = HOROVOD_TF1.replace("[hvd.BroadcastGlobalVariablesHook(0)]", "[]")
+    (found,) = findings(changed, "Cell In[1]")
+    assert "hvd.BroadcastGlobalVariablesHook(0) among the hooks" in found.message
+    assert "broadcast_variables" not in found.message
 
 
 def test_a_finding_names_the_line_and_what_to_write() -> None:
@@ -76,7 +83,7 @@ def test_nothing_is_ever_an_error() -> None:
     bare = "import horovod.torch as hvd, torch\ntorch.optim.SGD([], 0.1)\ntorch.save({}, 'x')"
     found = findings(bare, "Cell In[1]")
     assert {f.code.rpartition(".")[2] for f in found} == {
-        *("learning-rate", "optimizer", "broadcast", "checkpoint")
+        *("init", "learning-rate", "optimizer", "broadcast", "checkpoint")
     }
     assert Severity.ERROR not in {f.severity for f in found}
 
@@ -99,6 +106,14 @@ def test_one_rank_alone_in_a_validation_loader_is_not_the_training_loader() -> N
     more = DDP + "validation = DataLoader(valid_set, batch_size=32)\n"
     assert codes(more) == []
     assert codes(more.replace("valid_set, ", "valid_set, shuffle=True, ")) == ["ddp.sampler"]
+
+
+def test_a_loader_that_one_rank_makes_needs_no_sampler() -> None:
+    """Rank 0 evaluates alone, on all of the data."""
+    alone = "    test = DataLoader(test_set, batch_size=32, shuffle=True)\n"
+    for test in ("if dist.get_rank() == 0:", 'if int(os.environ["RANK"]) == 0:'):
+        assert codes(f"{DDP}import os\n{test}\n{alone}") == []
+    assert codes(f"{DDP}if True:\n{alone}") == ["ddp.sampler"]
 
 
 def test_an_average_of_metrics_is_none_of_gradients() -> None:

@@ -73,6 +73,15 @@ def found(cell: str, ranks: int = 2) -> list[Finding]:
     return list(own_processes(main, segments, ranks))
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["['torchrun', '--nproc-per-node=2', 'fit.py']", "'torchrun -np 2 fit.py', shell=True"],
+)
+def test_a_launcher_in_a_subprocess_has_a_line_of_ours(command: str) -> None:
+    (finding,) = found(f"import subprocess\nsubprocess.run({command})")
+    assert "write `%distrain run" in finding.message and "fit.py`" in finding.message
+
+
 @pytest.mark.parametrize("cell", STARTS)
 def test_a_world_of_its_own_is_refused_with_the_line_to_write(cell: str) -> None:
     (finding,) = found(cell)

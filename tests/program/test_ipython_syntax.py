@@ -35,6 +35,9 @@ def test_translated_or_dropped(line: str, text: str | None) -> None:
     ("line", "advice"),
     [
         ("!ls", "subprocess.run"),
+        ("!torchrun --nproc_per_node=2 fit.py --lr 0.1", "`%distrain run -n 2 fit.py --lr 0.1`"),
+        ("!accelerate launch fit.py", "`%distrain run fit.py`"),
+        ("!mpirun -np 4 python fit.py", "`%distrain run -n 4 fit.py`"),
         ("!pip install x", "--require"),
         ("%pip install x", "--require"),
         ("files = !ls *.py", "subprocess.run"),

@@ -134,3 +134,14 @@ def test_a_parcel_that_has_not_come_whole_is_asked_for_again() -> None:
     for part in (parcel[:-1], b"", b"x"):
         with pytest.raises(Unanswered):
             unwrapped(part)
+
+
+def test_an_address_with_a_login_is_refused_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(OptionError, match=r"https://\*\*\*@head:8265 has a login") as refused:
+        d.plan("print(1)", on="ray", address="https://ada:pass1word@head:8265")
+    assert "pass1word" not in str(refused.value)
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://ada@127.0.0.1:9")
+    with pytest.raises(OptionError, match=r"\*\*\*@127\.0\.0\.1:9 has a login"):
+        d.plan("print(1)", on="ray")

@@ -135,6 +135,10 @@ def book(home: Path) -> Path:
     [
         (Layout.of("slurm", workers="4"), 8, 4 * (2.5 + 8 * 1.8)),
         (Layout.of("slurm"), 8, 2.5 + 8 * 1.8),
+        # As a form asks, which has no plan that knows the GPUs.
+        (Layout.of("slurm", workers="4*gpu:8"), None, 4 * (2.5 + 8 * 1.8)),
+        (Layout.of("slurm", workers="4*gpu:a100:2"), None, 4 * (2.5 + 2 * 1.8)),
+        (Layout.of("ray", workers="2*node+8*A100"), None, 2 * 8 * 2),
         (Layout.of("ray", primary="1", workers="3"), 2, 4 * 2 * 2),
         (Layout.of("local", workers="7"), 0, 0.4),
         (Layout.of("vertex", primary="n1-standard-8", workers="3*n1-standard-8"), 0, 4 * 0.42),
@@ -142,7 +146,7 @@ def book(home: Path) -> Path:
     ],
 )
 def test_prices_of_the_file_come_first(
-    book: Path, layout: Layout, gpus: int, hourly: float
+    book: Path, layout: Layout, gpus: int | None, hourly: float
 ) -> None:
     price = price_of(layout, gpus)
     assert price.hourly == pytest.approx(hourly)

@@ -57,20 +57,24 @@ def test_what_a_line_went_back_over_is_not_in_the_way(tmp_path: Path) -> None:
 
 def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
     """The last word of each replica counts, until it says that the run goes on."""
-    stuck = "[service] distrain: the run stands still: rank {} waits for a lock (silent for 44 s)"
+    stuck = (
+        "[service] distrain: the run makes no progress: rank {} waits for a lock (silent for 44 s)"
+    )
     log = tmp_path / "log.tsv"
     log.write_text(f"1\t2\te\t{stuck.format(0)}\n2\t3\te\t{stuck.format(1)}\n")
     both = "rank 0 waits for a lock (silent for 44 s); rank 1 waits for a lock (silent for 44 s)"
     standstill = HangNotes(tmp_path)
-    assert standstill.note() == standstill.note() == f"it stands still: {both}"
+    assert standstill.note() == standstill.note() == f"it has made no progress: {both}"
     with log.open("a") as file:
         file.write(
             "3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n4\t2\te\t[serv"
         )
-    still = f"it stands still: {both.partition('; ')[2]}"
+    still = f"it has made no progress: {both.partition('; ')[2]}"
     assert standstill.note() == HangNotes(tmp_path).note() == still
     with log.open("a") as file:
-        file.write("ice] distrain: the run stands still: rank 0 sleeps\n" + "5\t2\to\t-\n" * 60_000)
+        file.write(
+            "ice] distrain: the run makes no progress: rank 0 sleeps\n" + "5\t2\to\t-\n" * 60_000
+        )
     assert standstill.note() == f"{still}; rank 0 sleeps"
     assert HangNotes(tmp_path).note() == ""  # it reads the last lines of a long log
 

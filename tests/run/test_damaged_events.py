@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import tracemalloc
 from functools import cache
@@ -14,8 +15,8 @@ import tensorboardX
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distrain_nb.run.metrics.events import EventFolder, Key, scalars
-from distrain_nb.worker.metrics.writer import _varint, event
+from distrain_nb.run.metrics.events import EventFolder, Key, event_files, scalars
+from distrain_nb.worker.metrics.writer import _varint, append, event
 from tests.fuzzing import several
 from tests.run.records import record
 from tests.run.torch_writer import torch_writer
@@ -245,3 +246,20 @@ def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None
     (pictures,) = folder.non_scalars.rows.values()
     assert len(pictures) == 64
     assert peak < 24 << 20
+
+
+def test_a_link_to_what_has_no_end_is_not_followed_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looked.append(path) or scandir(path))
+    events = tmp_path / "events"
+    append(events / "own", 1, {"loss": 1.0})
+    append(tmp_path / "elsewhere" / "inner", 1, {"loss": 2.0})
+    for place in ("/proc", "/", "/sys", str(tmp_path / "elsewhere")):
+        (events / f"link-{len(place)}").symlink_to(place)
+    files = [str(file) for file in event_files(events)]
+    assert len(looked) < 25_000
+    assert not any(os.path.realpath(file).startswith(("/proc/", "/sys/")) for file in files)
+    assert any("/own/" in file for file in files)
+    assert any("/inner/" in file for file in files)

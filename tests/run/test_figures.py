@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from colorsys import rgb_to_hls
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,9 @@ from distrain_nb import api
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.charts import drawing
-from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts.figure import colours_of
+from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
+from distrain_nb.run.metrics.events import Key
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.metrics.writer import append
@@ -112,3 +115,30 @@ def test_a_study_s_figure_has_a_learning_curve_for_each_trial(home: Path) -> Non
     assert len(lines) == 12 and lines[-1].name == f"trial {study.best.number}, succeeded"
     assert lines[-1].line.width > lines[0].line.width
     assert list(lines[0].x) == list(range(40))
+
+
+def test_a_comparison_has_a_colour_for_each_run_in_the_order_of_its_table() -> None:
+    runs = ("late #9", "early #2", "early #21")
+    keys = [Key(f"{run}{rank}", "loss") for run in runs for rank in ("", "/rank-1")]
+    metrics = OverlaidMetrics({run: Metrics(Path(run)) for run in runs})
+    colours = colours_of(keys, metrics.family)
+    assert list(colours) == [key.series for key in keys]
+    hues = {
+        name: round(rgb_to_hls(*(_part(ink, at) for at in (1, 3, 5)))[0], 2)
+        for name, ink in colours.items()
+    }
+    assert len(set(colours.values())) == 6
+    for run in runs:
+        assert hues[run] == hues[f"{run}/rank-1"]
+    assert len({hues[run] for run in runs}) == 3
+
+
+def _part(ink: str, at: int) -> float:
+    return int(ink[at : at + 2], 16) / 255
+
+
+def test_ranks_of_many_that_are_neighbours_have_colours_far_apart() -> None:
+    colours = list(colours_of([Key(f"rank-{n}", "loss") for n in range(256)]).values())
+    for near in range(1, 8):
+        apart = max(abs(_part(colours[0], at) - _part(colours[near], at)) for at in (1, 3, 5))
+        assert apart > 0.2, near

@@ -272,3 +272,44 @@ def test_no_number_of_the_index_leads_elsewhere(number: object, tmp_path: Path) 
     if number != 0:
         with pytest.raises((ResultUntrusted, RunUnreadable)):
             Results(folder, 1, trusts=False)["value"]
+
+
+READ_ONE = """
+import sys
+from pathlib import Path
+from distrain_nb.run import Results
+Results(Path(sys.argv[1]), 1, trusts=False)["value"]
+"""
+DOUBLED = b")" + b"2\x86" * 60  # a tuple of twice the one before, and so on: 2^60 parts
+KEYS = {
+    "a dict's": b"}" + DOUBLED + b"K\x01s.",
+    "a dict's, several": b"}(" + DOUBLED + b"K\x01u.",
+    "a set's": b"\x8f(" + DOUBLED + b"\x90.",
+    "a frozenset's": b"(" + DOUBLED + b"\x91.",
+    "a slice's": b"}cbuiltins\nslice\n" + DOUBLED + b"\x85RK\x01s.",
+    "counted": b"ccollections\nCounter\n(" + DOUBLED + b"l\x85R.",
+    "in order": b"ccollections\nOrderedDict\n((" + DOUBLED + b"K\x01\x86l\x85R.",
+}
+
+
+@pytest.mark.parametrize("code", KEYS.values(), ids=KEYS)
+def test_keys_that_take_for_ever_to_hash_are_refused(code: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    values.dump({"value": 1}, folder)
+    (folder / values.OBJECTS).write_bytes(b"\x80\x04" + code)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONE, str(folder)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "ResultUntrusted" in done.stderr or "RunUnreadable" in done.stderr
+
+
+@pytest.mark.parametrize(("field", "odd"), [("unsaved", []), ("unsaved", "x"), ("entries", {})])
+def test_an_index_of_another_form_is_damaged(field: str, odd: object, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    values.dump({"value": 1}, folder)
+    index = json.loads((folder / values.INDEX).read_text())
+    (folder / values.INDEX).write_text(json.dumps({**index, field: odd}))
+    for use in (len, repr, lambda results: results.named, lambda results: results["value"]):
+        with pytest.raises(RunUnreadable, match="is damaged"):
+            use(Results(folder, 1, trusts=False))

@@ -74,6 +74,17 @@ def test_the_rank_that_comes_last_is_named_with_its_reason(tmp_path: Path) -> No
     )
 
 
+def test_findings_about_saving_do_not_contradict_each_other(tmp_path: Path) -> None:
+    """Rank 0 alone saves, as it should: nothing says to do that on all ranks, or on one alone."""
+    saves = {"compute": 0.1, "save": 0.2, "exchange": 0.0}
+    findings = written(tmp_path / "1", saves, {"compute": 0.1, "exchange": 0.2}).findings
+    assert {finding.code for finding in findings} == {"time.slow-rank", "time.save"}
+    assert not any("all ranks" in f.message or "rank 0 alone" in f.message for f in findings)
+    each = {"compute": 0.1, "save": 0.1}
+    (finding,) = written(tmp_path / "2", each, each).findings
+    assert "and on rank 0 alone" in finding.message
+
+
 def test_a_rank_may_be_slow_since_a_step(tmp_path: Path) -> None:
     written(tmp_path, {"compute": 0.1, "exchange": 0.02}, {"compute": 0.1, "exchange": 0.02})
     for window in range(WINDOWS + 1, WINDOWS + 3):

@@ -143,7 +143,7 @@ TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
         laid("ml.g5.xlarge", launcher="mpi", framework="mxnet"), {}, ["sagemaker.mpirun"],
     ),
     "a framework without a container": (
-        laid("ml.g5.xlarge", framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
+        laid("ml.g5.xlarge", framework="mxnet-1.9.0"), SCRIPT, ["framework.release"],
     ),
 }  # fmt: skip
 

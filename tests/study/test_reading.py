@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from distrain_nb.run import Store
+from distrain_nb.run.disk_usage import cleaning
 from distrain_nb.study.answers import answer
 from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
+from distrain_nb.study.listing import keys_of_unended, studies_ended_before
 from distrain_nb.study.study import pareto_front
 from distrain_nb.study.trial import StudyTrial, TrialReader
+from distrain_nb.worker.files.status import State, Status
 from tests.study.stored import stored_study, stored_trial
 
 Scores = list[tuple[float, ...]]
@@ -108,3 +115,22 @@ def test_the_front_is_what_looking_at_every_pair_gives() -> None:
                 tuple(drawn.randint(0, values) * 1e-9 for _ in range(goals)) for _ in range(count)
             ]
             assert pareto_front(scores) == pairwise(scores)
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.SUCCEEDED])
+def test_trials_of_a_study_that_goes_on_are_kept(home: Path, state: State) -> None:
+    study = stored_study(home, 1, 3, state)
+    store = Store(home)
+    record = store.add("sweep-1", "local", "", "", handle={"study": study.file.key})
+    Status(State.RUNNING).enter(State.SUCCEEDED, "succeeded").write(record.folder)
+    time.sleep(0.01)
+    parts = cleaning(0, studies_ended_before, keys_of_unended()).parts
+    kept = not any(part.title.startswith("run ") for part in parts)
+    assert kept == (state is State.RUNNING)
+
+
+def test_a_trial_whose_clock_was_set_back_took_no_time(home: Path) -> None:
+    study = stored_study(home, 1, 1)
+    begin = study.file.created + 86_400
+    replace(stored_trial(1, begin), end=begin - 3_600).write(study.folder)
+    assert [trial.duration for trial in study.all_trials()] == [0.0]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -274,3 +276,24 @@ def test_what_matters_most_is_found_by_optuna(tmp_path: Path) -> None:
     beside.of(summary.spec, summary.trials)
     assert beside.of(summary.spec, summary.trials, wait=True) == found
     assert beside.of(summary.spec, summary.trials[:30]) == found
+
+
+@pytest.mark.slow  # imports Optuna and scikit-learn
+def test_importances_are_those_of_the_library(tmp_path: Path) -> None:
+    """Of trials in which lr spans four units of the goal, drop half of one and width a tenth."""
+    spec = options.study(
+        {"tune": ["lr=0.0..4.0", "drop=0.0..1.0", "width=0.0..1.0"], "goal": ["min:loss"]}
+    )
+    numbers = random.Random(5)
+    trials = []
+    for number in range(200):
+        params = {"lr": numbers.uniform(0, 4), "drop": numbers.random(), "width": numbers.random()}
+        loss = params["lr"] + 0.5 * params["drop"] + 0.1 * params["width"]
+        trials.append(
+            SimpleNamespace(
+                number=number, params=params, goals={"loss": loss}, state=TrialState.SUCCEEDED
+            )
+        )
+    found = importances(spec, trials)  # type: ignore[arg-type]
+    assert list(found) == ["lr", "drop", "width"]
+    assert found["lr"] > 0.8

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.secrets import Guard
 from distrain_nb.tracking.process import TrackingProcess, _clean_samples
 from distrain_nb.tracking.request import TrackingRequest
 from distrain_nb.tracking.tracker import Sample
@@ -108,5 +109,5 @@ def test_results_that_look_like_secrets_stay_here_and_a_tag_says_so(
 
 
 def test_a_metric_named_by_a_secret() -> None:
-    (sample,) = _clean_samples([Sample(f"loss {TOKEN}", 1, 1, 0.5)], {})
+    (sample,) = _clean_samples([Sample(f"loss {TOKEN}", 1, 1, 0.5)], {}, Guard())
     assert sample.metric == "loss ***"

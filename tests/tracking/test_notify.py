@@ -68,7 +68,11 @@ def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
     watched = watch(folder, hook)
     assert watched.turn() and watched.turn()
     assert not hook.got
-    put(folder, State.RUNNING, note="it stands still for 44 s: rank 2 waits (Cell In[7], line 12)")
+    put(
+        folder,
+        State.RUNNING,
+        note="it has made no progress for 44 s: rank 2 waits (Cell In[7], line 12)",
+    )
     assert watched.turn() and watched.turn()
     put(folder, State.FAILED, error="ValueError: shapes differ\nTraceback …")
     assert not watched.turn()
@@ -121,11 +125,28 @@ def test_slack_gets_a_text() -> None:
     }
 
 
-def test_a_secret_in_an_error_is_not_sent(tmp_path: Path, hook: Any) -> None:
-    key = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
-    folder = run_folder(tmp_path, State.FAILED, error=f"denied: {key}")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "denied: ghp_{}", "password={}", "refused Bearer {}", "https://ada:{}@db.corp.net/x",
+        "posted with xoxb-730495182643-{}", "a value of the code: {}", "of a variable: {}",
+    ],
+)  # fmt: skip
+def test_a_secret_is_not_sent(
+    text: str, tmp_path: Path, hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+    folder = run_folder(tmp_path, State.FAILED, error=text.format(key))
+    record = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
+    record["name"] = f"run {text.format(key)}"
+    (folder / RECORD_FILE).write_text(json.dumps(record), encoding="utf-8")
+    (folder / "program").mkdir()
+    if "code" in text:
+        (folder / "program" / "main.py").write_text(f"db_password = '{key}'\n", encoding="utf-8")
+    elif "variable" in text:
+        monkeypatch.setenv("MY_API_KEY", key)
     watch(folder, hook).turn()
-    assert key not in json.dumps(hook.got)
+    assert hook.got and key not in json.dumps(hook.got)
 
 
 def test_a_mail(box: Mailbox, home: Path) -> None:
@@ -176,6 +197,16 @@ def test_none_and_the_setting(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert messages.channels("none", Config(notify="webhook")) == ()
     assert messages.channels("", Config()) == ()
     assert messages.channels("", Config(notify="webhook")) == ("webhook",)
+
+
+@pytest.mark.parametrize("address", ["file:///tmp/geheim", "http://example.org/geheim", "geheim"])
+def test_a_webhook_of_a_variable_is_checked_too(
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRAIN_WEBHOOK", address)
+    with pytest.raises(OptionError, match="no address that begins with https://") as refused:
+        messages.channels("webhook", Config())
+    assert "geheim" not in str(refused.value)
 
 
 @pytest.mark.parametrize("uri", ["smtp://u:geheim@h", "imap://h", "here"])

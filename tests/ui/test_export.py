@@ -24,11 +24,12 @@ ASKS = re.compile(r"<(?:script|link|img|iframe|object|embed|base)\b|\bon\w+=|@im
 def hostile_run(home: Path, lines: int = 3) -> Run:
     """A failed run whose every text is markup, or has a secret."""
     log = "".join(f"line {n} {MARKUP}\n" for n in range(lines))
-    run = stored_run(Store(home), f"{log}token=hf_{TOKEN}\n", State.FAILED)
-    run.note, run.tags = MARKUP, ("good", MARKUP[:60])
+    run = stored_run(Store(home), f"{log}token=hf_{TOKEN}\nbad value {SECRET}\n", State.FAILED)
+    run.note, run.tags = f"hf_{TOKEN} {MARKUP}", ("good", MARKUP[:60])
     events = writer._EventFile(run.folder / "tensorboard")
     for step in range(40):
-        events.write(writer.event(float(step), step, {"loss": 1 / (step + 1), MARKUP: step}))
+        values = {"loss": 1 / (step + 1), MARKUP: step, f"m hf_{TOKEN}": 1.0}
+        events.write(writer.event(float(step), step, values))
     program = run.folder / "program"
     program.mkdir()
     (program / "main.py").write_text(f'password = "{SECRET}"\nlr = "{MARKUP}"\n', encoding="utf-8")

@@ -510,3 +510,18 @@ def test_a_document_keeps_the_form_as_it_is(built: Form, monkeypatch: pytest.Mon
     assert "distrain_nb.form(&#x27;--on sagemaker --workers 2*ml.p3.2xlarge" in last["text/html"]
     assert last["text/plain"] == repr(built)
     assert "--on vertex" in replaced.pop()["text/html"]
+
+
+def test_a_fresh_row_of_a_study_asks_for_what_it_needs(built: Form) -> None:
+    said(built, do="tune")
+    (fresh,) = built.findings
+    assert (fresh.code, fresh.severity.value, fresh.where) == (
+        "field-empty",
+        "info",
+        "tuning.0.name",
+    )
+    assert fresh.message == "write the parameter's name, such as lr"
+    said(built, do="set", path="tuning.0.name", text="lr", group="")
+    (finding,) = built.findings
+    assert (finding.severity.value, finding.where) == ("error", "tuning.0.values")
+    assert "values for lr, such as 1e-5..1e-1" in finding.message

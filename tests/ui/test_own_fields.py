@@ -87,6 +87,36 @@ def test_machines_are_summed_up_only_where_a_pool_names_them(built: Form) -> Non
     assert "vCPU" in [what for _, what in built.widget.view["totals"]]
 
 
+@pytest.mark.parametrize(
+    ("line", "sums"),
+    [
+        ("--on slurm", [["1", "replica"]]),
+        ("--on slurm --workers 4*gpu:8", [["4", "replicas"], ["32", "GPUs"]]),
+        ("--on slurm --workers 4", [["4", "replicas"]]),
+        ("--on ray --workers 2*node+8*A100", [["2", "replicas"], ["16", "GPUs"]]),
+    ],
+)
+def test_at_places_without_tables_only_what_is_known_is_summed_up(
+    line: str, sums: list[list[str]]
+) -> None:
+    assert Form(line).widget.view["totals"] == sums
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "after"),
+    [
+        ("--on slurm --workers 4*gpu:8", "ray", "4*node+8*GPU"),
+        ("--on ray --workers 4*node+8*A100", "slurm", "4*gpu:8"),
+        ("--on slurm --workers 4", "ray", "4"),
+        ("--on vertex --primary n1-highmem-96+8*V100", "slurm", "gpu:8"),
+    ],
+)
+def test_gpus_stay_when_the_place_changes(before: str, place: str, after: str) -> None:
+    built = Form(before)
+    built.set("on", place)
+    assert [str(pool) for _, pool in built.layout.pools()] == [after]
+
+
 def test_what_stands_in_them_is_in_the_line_and_comes_back_from_it(built: Form) -> None:
     built.set("own.partition", "short ")
     built.set("own.account", "the lab")

@@ -12,7 +12,8 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import ProgramFolder
-from distrain_nb.places.vertex.service import PACKAGE_FILE, needed, write_archive
+from distrain_nb.places.vertex.containers import needed
+from distrain_nb.places.vertex.service import PACKAGE_FILE, write_archive
 
 pytestmark = pytest.mark.slow
 

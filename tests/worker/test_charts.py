@@ -48,6 +48,32 @@ def test_what_a_run_is_told_to_write_is_not_brought_again(tmp_path: Path) -> Non
     assert values(told) == [1.0]
 
 
+@pytest.mark.parametrize(
+    ("folder", "files"),
+    [
+        ("home/runs/7", ("record.json", "status.json")),
+        ("jobs/night-1", ("variables.json", "code/program/main.py", "replicas/0/status.json")),
+    ],
+    ids=["a run", "a job"],
+)
+def test_what_was_brought_is_not_brought_again_by_way_of_a_run(
+    tmp_path: Path, folder: str, files: tuple[str, ...]
+) -> None:
+    """The run's files come from its job into DISTRAIN_HOME, which is below the working folder."""
+    for name in files:
+        (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / name).touch()
+    charts = StrayCharts(tmp_path, tmp_path / "output" / "tensorboard", {os.getpid(): ""})
+    writer.append(tmp_path / folder / "tensorboard", 1, {"loss": 1.0})
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    other = f"events.out.tfevents.{NOW}.{HOST}.{gone.pid}.0"
+    written(tmp_path / folder / "output" / "tensorboard" / other)
+    charts._look()
+    assert not (tmp_path / "output").exists()
+    assert charts.passed_over() == ""
+
+
 def written(path: Path, began: float = 0.0) -> None:
     """An event file of one number, begun at that time."""
     path.parent.mkdir(parents=True, exist_ok=True)

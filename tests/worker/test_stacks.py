@@ -12,7 +12,32 @@ import pytest
 
 from distrain_nb.worker.files.folder import LOOK_FILE
 from distrain_nb.worker.machine import waits
+from distrain_nb.worker.rank import stacks
 from tests.conftest import eventually
+
+
+def loop() -> str:
+    """The innermost loop around the line that calls."""
+    caller = sys._getframe(1)
+    return stacks._loop(caller.f_code, caller.f_lasti)
+
+
+def test_the_innermost_loop_around_a_line() -> None:
+    seen = [loop()]
+    for _ in range(1):
+        seen.append(loop())
+        while len(seen) < 4:
+            seen.append(loop())
+        while len(seen) < 5:
+            seen.extend([loop() for _ in range(1)])
+        if seen:
+            continue
+    while len(seen) < 6:
+        for _ in range(1):
+            pass
+        seen.append(loop())
+    assert seen == ["", "for", "while", "while", "for", "while"]
+
 
 # A program that closes all descriptors that it doesn't know, as daemons do, and goes on.
 PROGRAM = """

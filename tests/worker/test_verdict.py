@@ -1,4 +1,4 @@
-"""The sentence about a run that stands still, from what its ranks were seen to do."""
+"""The sentence about a run that makes no progress, from what its ranks were seen to do."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from distrain_nb.worker.machine import waits
+from distrain_nb.worker.machine.connections import ITSELF, OUTSIDE, RANK
 from distrain_nb.worker.machine.waits import ChildLook, Look
-from distrain_nb.worker.supervisor.verdict import SeenRank, doing, judge
+from distrain_nb.worker.supervisor.acts import SeenRank, doing
+from distrain_nb.worker.supervisor.verdict import judge
 from tests.conftest import eventually
 
 LINE = ["Cell In[7]", 31, "<module>", 10, True, True]
@@ -32,8 +34,10 @@ def look(call: str = "futex", *, moment: int = 0, **changes: Any) -> Look:
 
 def rank(number: int, *frames: list[Any], call: str = "futex", **changes: Any) -> SeenRank:
     """A rank whose main thread had these frames, innermost first, at both samples."""
+    loop, others = changes.pop("loop", ""), changes.pop("others", [])
     looks = [look(call, moment=moment, **changes) for moment in (0, 200)]
-    sample = [{"name": "MainThread", "main": True, "frames": list(frames)}]
+    sample = [{"name": "MainThread", "main": True, "frames": list(frames), "loop": loop}]
+    sample += [{"name": "", "main": False, "frames": [frame]} for frame in others]
     pending = [PENDING] if REDUCES in frames else []
     answer = {"samples": [sample, sample], "pending": pending}
     return SeenRank(f"rank {number}", looks, 2.0, answer)
@@ -69,7 +73,7 @@ STUCK = {
     ),
     "waits for input that nobody gives": rank(2, OTHER_LINE, call="read", target="pipe:[7]"),
     "sleeps again and again in a loop": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
-    "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R"),
+    "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R", loop="while"),
 }  # fmt: skip
 
 
@@ -115,13 +119,58 @@ HEALTHY = {
     "a download": rank(2, OTHER_LINE, call="recv", grows={"switches": 1}),
     "it sleeps": rank(2, OTHER_LINE, call="sleep"),
     "one long call": rank(2, OTHER_LINE, call="", state="R"),
+    "one long call in a loop": rank(2, OTHER_LINE, call="", state="R", loop="while"),
+    "a for loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R", loop="for"),
+    "a recursion": rank(2, [*OTHER_LINE[:5], False], call="", state="R"),
     "other threads compute": rank(2, OTHER_LINE, grows={"cpu": 1}),
+    "other threads want to compute": rank(2, OTHER_LINE, threads_run=True),
+    "a server's answer, in bursts": rank(
+        2, OTHER_LINE, call="poll", answerer=OUTSIDE, grows={"switches": 0.01}
+    ),
+    "it waits for a limited time": rank(2, OTHER_LINE, is_limited=True),
 }
 
 
 @pytest.mark.parametrize("why", HEALTHY)
 def test_a_rank_that_gets_somewhere_is_no_alarm(why: str) -> None:
     assert said(*waiting(0, 1), HEALTHY[why]) == ""
+
+
+def test_a_loop_that_calls_now_this_now_that_is_no_alarm() -> None:
+    first = rank(2, [*OTHER_LINE[:3], 10, True, True], call="", state="R", loop="while")
+    second = rank(2, [*OTHER_LINE[:3], 40, True, True], call="", state="R", loop="while")
+    assert first.answer and second.answer
+    samples = first.answer["samples"] + second.answer["samples"]
+    evaluates = replace(first, answer={**first.answer, "samples": samples})
+    assert said(*waiting(0, 1), evaluates) == ""
+
+
+CLIENT = ["/lib/python3.11/socket.py", 9, "readinto", 3, False, True]
+CHILD = ["/lib/python3.11/subprocess.py", 9, "_try_wait", 3, False, True]
+RESULT = ["/lib/python3.11/concurrent/futures/_base.py", 9, "result", 3, False, True]
+ASKS = {
+    "a server": rank(2, OTHER_LINE, call="recv", target="socket:[7]", answerer=OUTSIDE),
+    "a name server": rank(2, CLIENT, OTHER_LINE, call="poll"),
+    "a child that asks a server": rank(
+        2, CHILD, OTHER_LINE, call="wait", children=(ChildLook(5, "curl", "S", "poll", True),)
+    ),
+    "a thread that asks a server": rank(2, RESULT, OTHER_LINE, threads_outside=True),
+    "a thread that serves": rank(
+        2, CLIENT, OTHER_LINE, call="recv", answerer=ITSELF, others=[LINE]
+    ),
+}
+SEEN = {
+    "a rank": rank(2, CLIENT, OTHER_LINE, call="recv", answerer=RANK),
+    "itself": rank(2, CLIENT, OTHER_LINE, call="recv", answerer=ITSELF),
+}
+
+
+@pytest.mark.parametrize("who", ASKS | SEEN)
+def test_who_waits_for_somebody_unseen_may_have_its_answer_any_moment(who: str) -> None:
+    verdict = judge([doing(seen) for seen in (*waiting(0, 1), (ASKS | SEEN)[who])])
+    assert verdict is not None
+    assert "rank 2 waits for " in verdict.text
+    assert verdict.elsewhere == (who in ASKS)
 
 
 def test_ranks_that_compute_while_nobody_waits_are_no_alarm() -> None:

@@ -22,7 +22,7 @@ from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_report
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER, LOG_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import STANDS_STILL, State
+from distrain_nb.worker.files.status import NO_PROGRESS, State
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.rank.world import note_in
 from distrain_nb.worker.supervisor.grace import NEAR_LIMIT
@@ -160,7 +160,7 @@ def ranks_alone_warning(folder: Path) -> str:
 
 
 class HangNotes:
-    """What workers say in a run's log of ranks that stand still; reads only what is new."""
+    """What workers say in a run's log of ranks that hang; reads only what is new."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG_FILE
@@ -168,7 +168,7 @@ class HangNotes:
         self._sentences: dict[int, str] = {}
 
     def note(self) -> str:
-        """Return why ranks stand still, as was said last; empty if they go on."""
+        """Return why ranks hang, as was said last; empty if they go on."""
         for record in self._new():
             _, process, _, text = parse(record)
             word = text.removeprefix(f"[{SERVICE}] ")
@@ -176,7 +176,7 @@ class HangNotes:
                 self._sentences[process] = word.removeprefix(HANG_PREFIX)
             elif word.startswith(GOES_ON):
                 self._sentences.pop(process, None)
-        return f"{STANDS_STILL}: {'; '.join(self._sentences.values())}" if self._sentences else ""
+        return f"{NO_PROGRESS}: {'; '.join(self._sentences.values())}" if self._sentences else ""
 
     def _new(self) -> list[bytes]:
         if not self._path.exists():  # a study's, or that of a run that never began

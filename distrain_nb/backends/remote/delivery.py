@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from distrain_nb.image.image import worker_files
+from distrain_nb.program.requirements import PACKAGES
 
 
 class Delivery(str, Enum):
@@ -84,9 +85,28 @@ def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator
     for line in program.requirements:
         if taken.isdisjoint(builds(requirement_name(line))):
             requirement = Requirement(line)
-            pinned = [item.operator for item in requirement.specifier] == ["=="]
+            # `==2.18.*` is a release that the user asked for, not the notebook's version.
+            pinned = [item.operator for item in requirement.specifier] == ["=="] and not str(
+                requirement.specifier
+            ).endswith(".*")
             extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
             yield f"{requirement.name}{extras}" if pinned else line
+    yield from program.required
+
+
+def packages_in_image(program: PackageNeeds, framework: str | None) -> Iterator[str]:
+    """Yield the packages that are added to an image with a framework, and which it keeps: a base
+    keeps its own, if nobody asked for another one."""
+    from distrain_nb.cluster.packages import builds
+    from distrain_nb.image.base import requirement_name
+
+    package = PACKAGES.get(framework or "", "")
+    required = {build for line in program.required for build in builds(requirement_name(line))}
+    for line in program.requirements:
+        names = builds(requirement_name(line))
+        if not required.isdisjoint(names):
+            continue
+        yield f"{package}: the image's own" if package in names else line
     yield from program.required
 
 

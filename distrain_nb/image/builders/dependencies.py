@@ -24,6 +24,7 @@ from distrain_nb.image.image import PACKAGES, Listener, Recipe, announce
 from distrain_nb.image.installed import Installed, find_installed
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.registry.client import Registry
+from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import GPU
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
@@ -117,7 +118,10 @@ def requirements_to_resolve(
             lines[name] = without_local_version(line)
             continue
         has, version = installed.packages[name_in_base], line.partition("==")[2]
-        if name_in_base != name:
+        if version.endswith(".*"):  # a release that the user asked for
+            if not is_of(has, version.removesuffix(".*")):
+                notes.append(f"{name_in_base} is the base's {has}; {version} was asked for")
+        elif name_in_base != name:
             notes.append(
                 f"{name} is the base's {name_in_base} {has}; the notebook has {name} {version}"
             )

@@ -35,11 +35,13 @@ from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 
 # As Google's documentation has it, "Distributed training": what custom containers of workers need
-# in a job with Reduction Server.
+# in a job with Reduction Server. The key is named in the list: Debian 13 has no `apt-key`.
 REDUCTION_SERVER = (
-    'echo "deb https://packages.cloud.google.com/apt google-fast-socket main"'
-    " | tee /etc/apt/sources.list.d/google-fast-socket.list"
-    " && curl -s -L https://packages.cloud.google.com/apt/doc/apt-key.gpg | apt-key add -"
+    "curl -s -L https://packages.cloud.google.com/apt/doc/apt-key.gpg"
+    " -o /usr/share/keyrings/google-fast-socket.asc"
+    ' && echo "deb [signed-by=/usr/share/keyrings/google-fast-socket.asc]'
+    ' https://packages.cloud.google.com/apt google-fast-socket main"'
+    " > /etc/apt/sources.list.d/google-fast-socket.list"
     " && apt update && apt install -y google-reduction-server",
 )
 _IMPORTS, _ASKED = "imports.txt", "requirements.txt"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
 from distrain_nb.places.local.machine import gpus_of, machine
 from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
-from distrain_nb.places.local.warm import submit_run
+from distrain_nb.places.local.warm import submit_cell, submit_run
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
     CHECKPOINTS_FOLDER,
@@ -89,14 +89,18 @@ def _numbered(environment: Mapping[str, str], number: int) -> dict[str, str]:
     return {name: text.replace(TRIAL, str(number)) for name, text in environment.items()}
 
 
-def begin(launch: Launch, folder: Path, idle: float) -> None:
-    """Start the run of a folder that has its program. Raises DistrainError where it can't be."""
+def begin(launch: Launch, folder: Path, idle: float, session: str = "") -> None:
+    """Start the run of a folder that has its program, perhaps in the ranks of a session, or start
+    the session of a folder. Raises DistrainError where it can't be."""
     for name in FOLDERS.values():
         (folder / name).mkdir(exist_ok=True)
     launch.write(folder)
     asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
     asking.enter(State.STARTING, "starting").write(folder)
-    submit_run(folder, idle)
+    if session:
+        submit_cell(folder, Path(session))
+    else:
+        submit_run(folder, idle)
 
 
 class LocalBackend(Backend[NoOptions, LocalPlan]):
@@ -140,7 +144,33 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             Status(State.STARTING).enter(State.CANCELLED, str(State.CANCELLED)).write(folder)
             raise
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
-        begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
+        begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle, plan.session)
+
+    def handle(self, plan: LocalPlan) -> Handle:
+        return {"session": Path(plan.session).name} if plan.session else {}
+
+    def start_session(self, plan: LocalPlan, folder: Path) -> None:
+        if plan.launch.mpirun or any(process.rank is None for process in plan.launch.processes):
+            raise OptionError(
+                "a session has only ranks, which the worker forks: leave out --launcher mpi, "
+                "--servers, --reducers and --evaluators"
+            )
+        begin(plan.launch, folder, plan.job.config.idle)
+
+    def session_plan(self, job: LocalJob, folder: Path, ranks: Sequence[int]) -> LocalPlan:
+        launch = Launch.read(folder)
+        launch = replace(
+            launch,
+            processes=tuple(spec for spec in launch.processes if spec.rank in ranks),
+            results=job.results,
+            timeout=job.layout.timeout,
+            working_folder=str(job.folder),
+            distributes=False,  # a cell needn't train
+            retries=0,  # its names are as the failed attempt left them
+            signal_before=None,
+            cost_limit=None,
+        )
+        return LocalPlan(job, "session", len(ranks), 0, launch, (), str(folder))
 
     def has_saved(self, folder: Path) -> bool:
         checkpoints = folder / CHECKPOINTS_FOLDER

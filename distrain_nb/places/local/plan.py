@@ -64,6 +64,7 @@ class LocalPlan:
     gpus: int
     launch: Launch
     findings: tuple[Finding, ...]
+    session: str = ""  # the folder of the session whose ranks run it
 
     def __str__(self) -> str:
         environments = [process.environment for process in self.launch.processes]

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,8 @@ import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.folder import FACTS_VARIABLE, STEP_TIMES_VARIABLE
-from distrain_nb.worker.files.request import TAKEN, Request, Warming, send
+from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, Warming, ask, send
+from distrain_nb.worker.files.session import REQUESTS
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
@@ -46,7 +47,7 @@ def submit_run(folder: Path, idle: float) -> None:
     """
     environment = _environment()
     address = _address(environment)
-    answer = _answer(folder, lambda request: send(address, request))
+    answer = ask(address, lambda writing: Request(folder, writing))
     for number in range(MOST_SERVERS):
         if answer:
             break
@@ -55,6 +56,16 @@ def submit_run(folder: Path, idle: float) -> None:
     if answer != TAKEN:
         killed = f"its server has ended: it was killed, {MOST_SERVERS} times in turn"
         raise DistrainError(f"the run can't be started here: {answer or killed}")
+
+
+def submit_cell(folder: Path, session: Path) -> None:
+    """Have the ranks of a session run the cell of a run. Raises DistrainError where it has ended
+    meanwhile."""
+    answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
+    if answer != TAKEN:
+        raise DistrainError(
+            f"session {session.name} can't run the cell: {answer or 'it has ended'}"
+        )
 
 
 def prepare(warming: Warming, idle: float) -> None:
@@ -68,35 +79,21 @@ def prepare(warming: Warming, idle: float) -> None:
         _start(address, environment, idle, ["--warm", *warming.words()])
 
 
-def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
-    """Return a server's answer; empty where there is no server, or it ends first."""
-    reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8") as answers:
-        try:
-            ask(Request(folder, writing))
-        finally:
-            os.close(writing)
-        return answers.read()
-
-
 def _answer_of_new_server(
     folder: Path, address: Path, environment: Mapping[str, str], idle: float
 ) -> str:
     """Start a server for a run; its answer, or why it has ended. Empty where it was killed."""
     servers: list[subprocess.Popen[bytes]] = []
-    answer = _answer(
-        folder, lambda request: servers.append(_start_for(address, environment, idle, request))
-    )
+
+    def start_for(request: Request | SessionQuery) -> bool:
+        words = [str(folder), str(request.answer)]
+        servers.append(_start(address, environment, idle, words, [request.answer]))
+        return True
+
+    answer = ask(address, lambda writing: Request(folder, writing), start_for)
     if not answer and _has_failed(servers[0]):
         return f"its server has ended: {_last_word(address)}"
     return answer
-
-
-def _start_for(
-    address: Path, environment: Mapping[str, str], idle: float, request: Request
-) -> subprocess.Popen[bytes]:
-    words = [str(request.folder), str(request.answer)]
-    return _start(address, environment, idle, words, [request.answer])
 
 
 def _start(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
+from urllib.parse import urlsplit
 
 from distrain_nb.backends.options import SettingValue, setting_notes, text_of
 from distrain_nb.backends.remote.delivery import packages_to_install
@@ -24,6 +25,7 @@ from distrain_nb.layout.pool import Pool
 from distrain_nb.places.ray import demand
 from distrain_nb.places.ray.dashboard import DEFAULT, is_http
 from distrain_nb.places.ray.options import RayJob, amount, resources, size
+from distrain_nb.places.ray.terms import ANY_NODE
 from distrain_nb.repairs import with_option
 from distrain_nb.types import Json
 from distrain_nb.worker.replica import shared
@@ -31,7 +33,6 @@ from distrain_nb.worker.supervisor.grace import SAVES_WITHIN_S
 
 VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 CLUSTER, TROUBLE = "cluster", "trouble"  # names in `Job.machine`
-ANY_NODE = "node"
 # Ray's names of accelerators, where the tables' short ones differ.
 _TYPES = {
     "A100_80GB": "A100-80G", "H100_MEGA": "H100", "RTX_PRO_6000": "RTX-PRO-6000",
@@ -150,9 +151,18 @@ def plan(job: RayJob) -> RayPlan:
 
 
 def address_of(job: RayJob) -> SettingValue:
-    """Return the dashboard's address, and where it comes from."""
+    """Return the dashboard's address, and where it comes from. Raises OptionError for one with a
+    login: a run keeps and shows its address."""
     variables = tuple(name for name in VARIABLES if is_http(job.environ.get(name, "")))
-    return text_of(job, "address", variables, DEFAULT)
+    address = text_of(job, "address", variables, DEFAULT)
+    parts = urlsplit(str(address.value))
+    if parts.username or parts.password:
+        shown = parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
+        raise OptionError(
+            f"the address {shown} has a login, which a run would keep and show: leave it out, and "
+            "put the header Authorization into a file for --credentials"
+        )
+    return address
 
 
 def _members(job: RayJob) -> list[tuple[str, int]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from distrain_nb.layout.place import RETRIES, described
-from distrain_nb.layout.pool import Role
+from dataclasses import replace
+
+from distrain_nb.layout.place import RETRIES, PoolGpus, described
+from distrain_nb.layout.pool import Pool, Role
+
+ANY_NODE = "node"
 
 READS = (
     *Role,
@@ -12,4 +16,14 @@ READS = (
     *RETRIES,
 )
 
-PLACE = described("ray", "Ray", READS)
+
+def _with_gpus(pool: Pool, count: int) -> Pool:
+    name = "GPU" if count else None
+    return replace(
+        pool, machine=ANY_NODE if count else None, accelerator=name, accelerator_count=count
+    )
+
+
+PLACE = described(
+    "ray", "Ray", READS, pool_gpus=PoolGpus(lambda pool: pool.accelerator_count, _with_gpus)
+)

@@ -77,7 +77,11 @@ def stock_of(job: SageMakerJob, region: str) -> Stock:
     there = () if job.options.rehearsed and not script else offered(region, script=script)
     python = f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
     return Stock(
-        (*there, *_of_name(named)), "" if script else python, named, IMAGE if image else BASE
+        (*there, *_of_name(named)),
+        "" if script else python,
+        named,
+        IMAGE if image else BASE,
+        archive=script,
     )
 
 
@@ -151,11 +155,17 @@ def _of_name(image: str) -> Iterator[Container]:
 def framework_of(job: SageMakerJob) -> str | None:
     """Return the framework of containers that its container's name tells, or that the program
     imports."""
-    match = _OURS.search(hosts(job.layout).image or job.layout.image or "")
-    if match:
-        return match[1]
+    named = framework_in(hosts(job.layout).image or job.layout.image or "")
+    if named:
+        return named
     frameworks = {row.framework for row in containers()}
     return next((name for name in frameworks_of(job.program.imports) if name in frameworks), None)
+
+
+def framework_in(image: str) -> str | None:
+    """Return the framework that a framework container's name tells."""
+    match = _OURS.search(image)
+    return match[1] if match else None
 
 
 def python_of(image: str) -> tuple[int, int] | None:

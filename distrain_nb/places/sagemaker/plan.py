@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.options import setting_notes, with_settings
-from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
 from distrain_nb.backends.remote.equipment import with_packages
 from distrain_nb.backends.remote.options import (
     NOTE,
@@ -26,7 +26,12 @@ from distrain_nb.image.base import requirement_name
 from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
-from distrain_nb.places.sagemaker.containers import equipment_of, framework_of, python_of
+from distrain_nb.places.sagemaker.containers import (
+    equipment_of,
+    framework_in,
+    framework_of,
+    python_of,
+)
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
 from distrain_nb.places.sagemaker.limits import limit_findings
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
@@ -80,6 +85,19 @@ class SageMakerPlan:
     @property
     def gpus(self) -> int:
         return hardware_of(self.job.layout).processes
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What is installed for the program, in the image or by AWS's container."""
+        from distrain_nb.places.sagemaker.delivery import needed
+
+        program = replace(self.job.program, requirements=self._requirements())
+        if self.start.delivery is Delivery.ARCHIVE:
+            framework = self.job.layout.framework_name or framework_of(self.job)
+            return tuple(needed(program, framework))
+        framework = framework_in(self.base)
+        image = self.start.delivery is Delivery.IMAGE
+        return tuple(packages_in_image(program, framework)) if image else ()
 
     def spec(self) -> SageMakerSpec:
         """Return the facts that a service needs later."""

@@ -128,7 +128,7 @@ def _of_script(job: SageMakerJob, start: Start) -> Iterator[Finding]:
             "workers' instance type, or leave --python-package out"
         )
         yield _error("instance-groups", "primary", message)
-    if not start.image:
+    if not start.image and not job.layout.framework_version:
         framework = job.layout.framework or framework_of(job)
         newest = ", ".join({row.framework: f"{row.framework}-{row.version}"
                             for row in containers()}.values())  # fmt: skip

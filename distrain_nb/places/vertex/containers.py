@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.delivery import PackageNeeds, packages_to_install
 from distrain_nb.backends.remote.equipment import TODAY, stock_with_answer, uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
 from distrain_nb.cluster.packages import bridge_modules
@@ -17,6 +19,7 @@ from distrain_nb.layout.catalog.rows import PrebuiltContainer
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.hardware import TPU, hardware_of
 from distrain_nb.layout.traffic import multi_region
+from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.options import VertexJob
@@ -46,6 +49,7 @@ def stock_of(job: VertexJob, region: str) -> Stock:
         named=str(image or job.options.base),
         option=IMAGE if image else BASE,
         today=job.machine.get(TODAY, ""),
+        archive=job.options.python_package,
     )
 
 
@@ -67,6 +71,13 @@ def _containers(region: str, named: str) -> tuple[Container, ...]:
     row = prebuilt(current(), named)
     near = offered(region)
     return (*near, _container(row, named)) if row else near
+
+
+def needed(program: PackageNeeds, base: str) -> Iterator[str]:
+    """Return the packages that a prebuilt container installs; its own framework stays."""
+    row = prebuilt(current(), base)
+    there = PACKAGES.get(row.framework) if row else None
+    return packages_to_install(program, [there] if there else ())
 
 
 def _container(row: PrebuiltContainer, image: str) -> Container:

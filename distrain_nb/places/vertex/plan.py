@@ -5,19 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from distrain_nb.backends.options import setting_notes as notes_of
-from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
 from distrain_nb.backends.remote.equipment import with_packages
 from distrain_nb.backends.remote.options import NOTE, plain_variables, run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders, retry_causes
 from distrain_nb.cluster import PER_GPU, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.files import data_yaml
-from distrain_nb.layout.formats.form import IMAGE
+from distrain_nb.layout.formats.form import IMAGE, as_json
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
-from distrain_nb.places.vertex.containers import equipment_of
+from distrain_nb.places.vertex.containers import equipment_of, needed
+from distrain_nb.places.vertex.forms.rest import REFUSED, has_empty_pool, post_command
 from distrain_nb.places.vertex.options import VertexJob
 from distrain_nb.places.vertex.settings import (
     Settings,
@@ -72,6 +76,16 @@ class VertexPlan:
         """How the code gets to the pools, each way once."""
         return request.deliveries(self.job)
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What is installed for the program, in the image or by a prebuilt container."""
+        program = self.job.program
+        if Delivery.ARCHIVE in self.deliveries:
+            return tuple(needed(program, self.base))
+        row = prebuilt(current(), self.base)
+        framework = row.framework if row else None
+        return tuple(packages_in_image(program, framework)) if self.builds else ()
+
     def spec(self) -> VertexSpec:
         """Return the facts that a service needs later."""
         run = run_name(self.job)
@@ -110,7 +124,14 @@ class VertexPlan:
         )
 
     def __str__(self) -> str:
-        """Print the file for `gcloud ai custom-jobs create --config`, and its command line."""
+        """Print the file for `gcloud ai custom-jobs create --config`, and its command line; with an
+        empty pool, which gcloud refuses in a file, the request and the command that sends it."""
+        if has_empty_pool(cast("JsonObject", self.shown["jobSpec"])):
+            region, project = self.settings.region or "LOCATION", self.settings.project or "PROJECT"
+            command = post_command(region, project, "FILE").replace(" \\\n ", "")
+            notes = (*self._notes(), f"{request.RUN} becomes the run's name.", REFUSED, command)
+            body = fill_placeholders(self.shown, {IMAGE: self.target()})
+            return "".join(f"# {note}\n" for note in notes) + as_json(body)
         return self.printed("custom-jobs", self.shown["jobSpec"])
 
     def printed(self, kind: str, config: Json, *more: str) -> str:

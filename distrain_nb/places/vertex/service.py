@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, packages_to_install
+from distrain_nb.backends.remote.delivery import files_of_worker, pack
 from distrain_nb.backends.remote.options import restored_variables
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import fill_placeholders
@@ -18,6 +18,7 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.formats.form import IMAGE
 from distrain_nb.places.vertex import client, request
+from distrain_nb.places.vertex.containers import needed
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.plan import VertexSpec
@@ -29,7 +30,6 @@ from distrain_nb.places.vertex.storage import (
     make_bucket,
     make_repository,
 )
-from distrain_nb.program.requirements import PACKAGES
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.storage import Client
 
-    from distrain_nb.backends.remote.delivery import PackageNeeds, ProgramFolder
+    from distrain_nb.backends.remote.delivery import ProgramFolder
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
 
 
@@ -87,13 +87,6 @@ def write_archive(program: ProgramFolder, base: str, file: IO[bytes]) -> None:
         ((f"{top}/{name}", path) for name, path in (*ours, *files_of_worker())),
         file,
     )
-
-
-def needed(program: PackageNeeds, base: str) -> Iterator[str]:
-    """Return the packages that a prebuilt container installs; its own framework stays."""
-    row = prebuilt(current(), base)
-    there = PACKAGES.get(row.framework) if row else None
-    return packages_to_install(program, [there] if there else ())
 
 
 CONSOLE = "https://console.cloud.google.com"

@@ -28,6 +28,12 @@ from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.vertex.forms.gcloud import COMMAND, custom_job_command, from_custom_job
 from distrain_nb.places.vertex.forms.python import PASTE, POSITIONS, from_vertex, is_for_vertex
+from distrain_nb.places.vertex.forms.rest import (
+    CREATES,
+    REFUSED,
+    from_request,
+    has_empty_pool,
+)
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs
 from distrain_nb.places.vertex.rules import (
     accelerators,  # noqa: F401
@@ -238,6 +244,11 @@ def _is_job(value: object) -> bool:
     )
 
 
+def _note(layout: Layout) -> str:
+    spec = custom_job_spec(layout)
+    return f"# {REFUSED}\n" if has_empty_pool(spec) else ""
+
+
 PLACE = Place(
     "vertex",
     "Vertex AI",
@@ -255,7 +266,7 @@ PLACE = Place(
         Export(
             "vertex-yaml",
             "workerPoolSpecs (YAML)",
-            lambda it: data_yaml(custom_job_spec(it)),
+            lambda it: f"{_note(it)}{data_yaml(custom_job_spec(it))}",
             data=custom_job_spec,
         ),
         Export("vertex-gcloud", COMMAND, lambda it: custom_job_command(it) + "\n"),
@@ -266,6 +277,7 @@ PLACE = Place(
         CommandForm(
             f"`{COMMAND}`", COMMAND, re.compile(r"\bcustom-jobs\s+create\b"), from_custom_job
         ),
+        CommandForm("`curl …/customJobs`", "curl", CREATES, from_request),
         PythonForm(
             "a job of Vertex AI's SDK in Python",
             _PYTHON,

@@ -41,6 +41,7 @@ _WRAP = {
     "torch": "optimizer = hvd.DistributedOptimizer("
     "optimizer, named_parameters=model.named_parameters())",
     "tf2": "tape = hvd.DistributedGradientTape(tape), or wrap the optimizer",
+    "tf1": "optimizer = hvd.DistributedOptimizer(optimizer)",
     "keras": "optimizer = hvd.DistributedOptimizer(optimizer)",
 }
 _BROADCAST = {
@@ -48,8 +49,25 @@ _BROADCAST = {
     "hvd.broadcast_optimizer_state(optimizer, root_rank=0) before the first step",
     "tf2": "hvd.broadcast_variables(model.variables, root_rank=0), "
     "and the optimizer's likewise, after the first step",
+    "tf1": "hvd.BroadcastGlobalVariablesHook(0) among the hooks of the session or of train",
     "keras": "hvd.callbacks.BroadcastGlobalVariablesCallback(0) among the callbacks of fit",
 }
+_DEVICE = {
+    "torch": "torch.cuda.set_device(hvd.local_rank())",
+    "tf2": "tf.config.set_visible_devices(gpus[hvd.local_rank()], 'GPU')",
+    "tf1": "config.gpu_options.visible_device_list = str(hvd.local_rank())",
+}
+# A process takes a GPU of its own by one of these, or by its environment.
+_TAKES_DEVICE = ("set_device", "set_visible_devices")
+_DEVICE_WORDS = ("visible_device_list", "local_rank")
+_DEVICE_TEXTS = ("CUDA_VISIBLE_DEVICES", "LOCAL_RANK", "visible_device_list")
+# Of TensorFlow 1: graphs, sessions, estimators and optimizers that later releases lack.
+_OF_TENSORFLOW_1 = (
+    *("Session", "MonitoredTrainingSession", "global_variables_initializer", "ConfigProto"),
+    *("placeholder", "Estimator", "RunConfig", "get_or_create_global_step"),
+    *("GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer", "AdagradOptimizer"),
+    *("RMSPropOptimizer", "AdadeltaOptimizer", "FtrlOptimizer"),
+)
 
 
 def horovod(code: Code) -> Iterator[Note]:
@@ -61,6 +79,8 @@ def horovod(code: Code) -> Iterator[Note]:
     start = min([*imported, *(call.lineno for call in uses)])
     if trains(code) and not code.uses("horovod.mxnet"):
         kind = _kind(code)
+        yield from _start(code, start)
+        yield from _device(code, kind, start)
         yield from _learning_rate(code)
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
@@ -74,11 +94,33 @@ def horovod(code: Code) -> Iterator[Note]:
 
 
 def _kind(code: Code) -> str:
-    """Return which of the three forms of the changes a program needs."""
+    """Return which of the four forms of the changes a program needs."""
     if code.uses("horovod.torch") or (code.uses("torch") and not code.uses("tensorflow")):
         return "torch"
     keras = code.uses("horovod.keras") or code.uses("horovod.tensorflow.keras")
-    return "keras" if keras or code.called("fit", "compile") else "tf2"
+    if keras or code.called("fit", "compile"):
+        return "keras"
+    return "tf1" if code.called(*_OF_TENSORFLOW_1) else "tf2"
+
+
+def _start(code: Code, start: int) -> Iterator[Note]:
+    if not code.called("init", start="horovod"):
+        why = "Horovod is not started: its first call fails; add hvd.init() behind its import"
+        yield warning("horovod.init", start, why)
+
+
+def _device(code: Code, kind: str, start: int) -> Iterator[Note]:
+    # PyTorch computes on the CPU unless it is told; TensorFlow takes all GPUs by itself.
+    if kind == "torch" and not (code.says("cuda") or any("cuda" in text for text in code.texts)):
+        return
+    takes = code.called(*_TAKES_DEVICE) or any(map(code.says, _DEVICE_WORDS))
+    if not takes and not any(name in text for text in code.texts for name in _DEVICE_TEXTS):
+        write = _DEVICE.get(kind, _DEVICE["tf2"])
+        yield info(
+            "horovod.device",
+            start,
+            f"on a machine with GPUs every process takes the first one, or all: write {write}",
+        )
 
 
 def _learning_rate(code: Code) -> Iterator[Note]:

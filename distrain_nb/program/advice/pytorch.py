@@ -71,13 +71,19 @@ def _loaders(code: Code) -> Iterator[Note]:
     draws_apart = any(rank.holds(node) for call in seeds for node in given(call))
     if draws_apart or any(map(code.says, _SHARES)):
         return
-    loaders = code.called("DataLoader", "WebLoader")
+    loaders = [c for c in code.called("DataLoader", "WebLoader") if not _is_of_one(code, c)]
     alone = [call for call in loaders if not _is_shared(code, call)]
     for call in alone:
         if len(alone) == len(loaders) or is_constant(keyword(call, "shuffle"), True):
             kind, write = _lacks(code, call)
             if kind:
                 yield warning(f"ddp.{kind}", call.lineno, write)
+
+
+def _is_of_one(code: Code, loader: ast.Call) -> bool:
+    """Return whether the rank decides that a loader is made: `if rank == 0:` evaluates alone."""
+    by_rank = Flow(code, RANK, through=True)
+    return any(by_rank.holds(test) for test in code.conditions(loader))
 
 
 def _is_shared(code: Code, loader: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from distrain_nb.findings import Fix, Severity
 from distrain_nb.program.advice.reading import keyword, last, used
 from distrain_nb.program.advice.training import Note
 from distrain_nb.program.advice.values import Values
+from distrain_nb.program.python.ipython_syntax import run_line
 from distrain_nb.repairs import with_option, write_code
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
         severity = Severity.ERROR if many and not _depends(code, call) else Severity.WARNING
         name, instead = ast.unparse(call.func), _instead(code, call, starter)
         way_out = f"call the function, `{instead}`" if instead else "call what it starts"
+        line = next(filter(None, map(run_line, _commands(call))), "")
+        if line:
+            way_out = f"write `{line}` in a cell of its own, or call what the file has"
         way_out = 'write `strategy="ddp"`' if _strategy(call) else way_out
         yield Note(
             "launcher.own-processes",
@@ -110,6 +114,15 @@ def _called(code: Code, function: ast.expr) -> Iterator[str]:
     if isinstance(function, ast.Attribute):
         holders = Values(code).nodes(function.value)
         yield from (f"{code.name(holder)}.{function.attr}" for holder in holders)
+
+
+def _commands(call: ast.Call) -> Iterator[str]:
+    """Yield the command that a call runs, as far as its words are written out."""
+    for argument in call.args[:1]:
+        if isinstance(argument, (ast.List, ast.Tuple)):
+            yield " ".join(map(str, _constants(argument)))
+        else:
+            yield from map(str, _constants(argument))
 
 
 def _strategy(call: ast.Call) -> str:

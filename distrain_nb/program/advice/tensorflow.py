@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.reading import last
@@ -21,6 +22,12 @@ _MODEL = (
 _OPTIMIZER = (
     "this optimizer is made outside of the strategy: put it under with strategy.scope(): too"
 )
+_LEGACY = "TF_USE_LEGACY_KERAS"
+_KERAS_3 = (
+    "Keras 3 can't fit a model under MultiWorkerMirroredStrategy with several workers: it fails"
+    " with 'PerReplica … unsupported type'; import tf_keras as keras, set TF_USE_LEGACY_KERAS=1"
+    " before TensorFlow is imported, or take a loop of your own under strategy.run"
+)
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
 
 
@@ -32,12 +39,30 @@ def tensorflow(code: Code) -> Iterator[Note]:
     has_estimator = bool(code.called("model_to_estimator", "Estimator"))
     if has_estimator or not any("distribute" in name or "." not in name for name in strategies):
         return
+    yield from _keras_3(code)
     for call in code.calls:
         if _is_model(code, call) and not _scoped(code, call):
             yield warning("tensorflow.scope", call.lineno, _MODEL)
     for call in optimizers(code):
         if last(code.name(call.func)) != "compile" and not _scoped(code, call):
             yield info("tensorflow.scope", call.lineno, _OPTIMIZER)
+
+
+def _keras_3(code: Code) -> Iterator[Note]:
+    """Yield that Keras 3 fails in `fit` under a strategy of several workers: measured with Keras
+    3.15 and TensorFlow 2.21, with two workers or more."""
+    fits = code.called("fit")
+    several = code.called("MultiWorkerMirroredStrategy")
+    is_legacy = code.uses("tf_keras") or any(_LEGACY in text for text in code.texts)
+    if fits and several and not is_legacy and _keras_version().startswith("3."):
+        yield warning("tensorflow.keras-3", fits[0].lineno, _KERAS_3)
+
+
+def _keras_version() -> str:
+    try:
+        return metadata.version("keras")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _is_model(code: Code, call: ast.Call) -> bool:

@@ -40,18 +40,16 @@ def arrange(
     needs: Mapping[str, Needed],
     history: ExecutionHistory,
     repeated: Iterable[Needed] = (),
+    cells: Iterable[Executed] = (),
 ) -> list[PreludeItem]:
     """Sort what was found: as in the notebook, and each item behind what it needs.
 
-    `repeated` is what statements set that give no name.
+    `repeated` is what statements set that give no name; `cells` are the statements of cells that
+    run again whole, and read what they bind themselves.
     """
     settings = (item for needed in repeated for item in _items(needed))
     items = {key: replace(item, name="") for key, item in settings}
-    given: dict[str, list[Key]] = {}  # name: the items that give it
-    for needed in needs.values():
-        for key, item in _items(needed):
-            items.setdefault(key, item)
-            given.setdefault(needed.name, []).append(key)
+    given = _items_by_name(needs, items, cells)
     inside = {n.name: n.root for n in needs.values() if n.root}
     made = {name: [*given[root]] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}
@@ -82,6 +80,21 @@ def arrange(
             if name not in before[key]:
                 before[name].add(key)
     return [items[key] for key in ordered(keys, before, sometime)]
+
+
+def _items_by_name(
+    needs: Mapping[str, Needed], items: dict[Key, PreludeItem], cells: Iterable[Executed]
+) -> dict[str, list[Key]]:
+    """Return the items that give each name, which all are added to *items*."""
+    by_name: dict[str, list[Key]] = {}
+    for needed in needs.values():
+        for key, item in _items(needed):
+            items.setdefault(key, item)
+            by_name.setdefault(needed.name, []).append(key)
+    for executed in cells:
+        for name in executed.statement.binds if executed.at in items else ():
+            by_name.setdefault(name, []).append(executed.at)
+    return by_name
 
 
 def _seen(key: Key, given: Iterable[Key]) -> set[Key]:

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.watch import asked_by_command
-from distrain_nb.program.advice.reading import CUSTOMARY
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import asking
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.python.names import names_of
 from distrain_nb.program.python.reads import Read
-from distrain_nb.repairs import add_line, write_name
+from distrain_nb.repairs import add_line
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
 
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Fix
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.watch import SeenRead
+    from distrain_nb.program.gathering.resolve import PendingName
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.settings import Setting
@@ -39,23 +37,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.python.reads import ByText
 
     _MadeAgain = Iterable[tuple[Needed, Executed]]
-
-
-def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
-    """Return a hint, and repairs of the cell: the import that is missing, or the name that is
-    meant."""
-    close = "" if name in CUSTOMARY else closest(name, known, cutoff=0.75)
-    package, _, part = CUSTOMARY.get(name, name).rpartition(".")
-    own = part if part == name else f"{part} as {name}"
-    line = f"from {package} import {own}" if package else f"import {own}"
-    try:
-        there = find_spec((package or part).partition(".")[0]) is not None
-    except (ImportError, ValueError):  # a module that hides where it is from
-        there = False
-    fixes = (*([write_name(name, close)] if close else ()), *([add_line(line)] if there else ()))
-    if close:
-        return f"did you mean `{close}`?", fixes
-    return "import it in the cell" if there else "define it before, or in the cell", fixes
 
 
 def listed(names: Sequence[str], shown: int = 12) -> str:
@@ -67,7 +48,18 @@ def listed(names: Sequence[str], shown: int = 12) -> str:
 _RUN = re.compile(r"^[ \t]*(%run[ \t]+(?:-\S+[ \t]+)*([^\s#]+)[^\n#]*)", re.M)
 
 
-def run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str], ...]] | None:
+def no_source(pending: PendingName, value: Any, notebook: Notebook) -> Finding:
+    """Say that no executed cell defines a function or class."""
+    kind = "class" if isinstance(value, type) else "function"
+    way = "define it at the top level of a cell, or import it from a file"
+    usual: tuple[str, tuple[Fix[str], ...]] = (f"not what any executed cell defines: {way}", ())
+    reason, fixes = _run_that_defines(pending.name, notebook) or usual
+    severity = Severity.ERROR if pending.required else Severity.WARNING
+    message = f"the {kind} `{pending.name}` is {reason}"
+    return Finding("capture.no-source", severity, pending.where, message, fixes)
+
+
+def _run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str], ...]] | None:
     """Return what there is to say of the latest `%run` of a file with a definition of that name,
     and repairs of the cell."""
     definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from distrain_nb.program.gathering.module_state import (
     module_state,
     modules_in,
 )
+from distrain_nb.program.gathering.ranks import settle
+from distrain_nb.program.gathering.refused import of_prompt, undefined
 from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -28,6 +31,7 @@ from distrain_nb.program.gathering.resolve import (
     SourceCode,
     Value,
     as_data,
+    by_replay,
     by_statement,
     is_builtin,
 )
@@ -39,7 +43,8 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
 from distrain_nb.program.values.data import shared_names
-from distrain_nb.program.values.pickling import read_back, try_value
+from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.readable import read_back
 from distrain_nb.program.values.refusals import PickleProblem, lost_part
 from distrain_nb.worker.rank.process_state import can_be_set
 
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.proof.replay import Replay
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
 
@@ -65,6 +71,8 @@ class Gathering:
     history: ExecutionHistory
     limit: int
     own: frozenset[str] = frozenset()  # what the cell sets before functions read it
+    replay: Replay | None = None  # of the cells that asked for the rank
+    by_cells: bool = False  # these cells run again, not only statements
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
@@ -76,12 +84,14 @@ class Gathering:
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
+    measured: set[str] = field(default_factory=set)  # results, which are the notebook's
+    _unread: dict[str, PendingName] = field(default_factory=dict)  # small values, by their names
 
     def __post_init__(self) -> None:
         names, watched = self.notebook.namespace, self.notebook.observer is not None
         observer = self.notebook.observer or Observer(names, lambda *_: None)
         self._shared = shared_names(names, observer.holds())
-        seen = SeenReads(observer, watched)
+        seen = SeenReads(observer, watched, self.replay)
         self.world = World(self.notebook.namespace, self.history, seen)
         self._choices = Choices(self.notebook, self.history, self.world, self.limit)
         self.definitions = self._choices.definitions
@@ -101,6 +111,18 @@ class Gathering:
         for name in sorted((inside & self.own) - {but}):
             self._waiting.append(PendingName(name, statement.where, required=True))
 
+    def want_name(self, name: str, where: str) -> None:
+        """Ask for a name that is needed there, such as one that the program is to give back."""
+        self._waiting.append(PendingName(name, where, required=True))
+
+    def beside(self) -> Gathering:
+        """Return a gathering that begins with what this one has found, and leaves that as it is."""
+        inner = copy.copy(self)
+        inner.found, inner._settled = {**self.found}, {*self._settled}
+        inner.findings, inner.repeated, inner._missing = [], [], []
+        inner._waiting, inner._by_text, inner._unread = deque(), {}, {}
+        return inner
+
     def read_by_text(self, names: Names, label: str) -> None:
         """Keep where code of a cell reads names that it makes at run time."""
         self._bound |= names.binds
@@ -110,10 +132,6 @@ class Gathering:
                 self._by_subclasses = f"{label}, line {reading.line}"
             elif reading.by not in names.binds and is_builtin(reading.by, value):
                 self._by_text[reading, label] = None
-
-    def want_result(self, name: str) -> None:
-        """Ask for a name that the program is to give back."""
-        self._waiting.append(PendingName(name, "--result", required=True))
 
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
@@ -169,27 +187,17 @@ class Gathering:
 
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
-        self.findings += doubts.rebound(self.found, self.repeated, self.world)
+        self._read_back()
+        if not self.by_cells:
+            self.findings += doubts.rebound(self.found, self.repeated, self.world)
         told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
-        set_inside = doubts.set_by_functions(self.found, self.history)
-        for pending in self._missing:
-            if pending.name not in set_inside:
-                names = {*self.notebook.namespace, *dir(builtins)}
-                hint, fixes = doubts.undefined_name(pending.name, names)
-                severity = Severity.ERROR if pending.at_once else Severity.WARNING
-                message = f"`{pending.name}` is not defined in the notebook: {hint}"
-                self.say("undefined-name", severity, pending.where, message, fixes)
-        known = {*self.found, *self._bound, *_PROMPT}
+        self.findings += undefined(self._missing, self.found, self.history, self.notebook)
+        known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}
         self.findings += doubts.by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
-        self,
-        code: str,
-        severity: Severity,
-        where: str,
-        message: str,
-        fixes: tuple[Fix[str], ...] = (),
+        self, code: str, severity: Severity, where: str, message: str, *fixes: Fix[str]
     ) -> None:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
@@ -198,9 +206,17 @@ class Gathering:
         name, namespace = pending.name, self.notebook.namespace
         if name in MODULE_NAMES:
             return
+        stays, findings, reads = settle(self.notebook, pending, self.history)
+        self.findings += findings
+        self._waiting += reads
+        if stays:
+            self._settled.add(name)
+            return
         value = namespace.get(name)
         if name in self.notebook.given:
             self._carry(pending, self.notebook.given[name])
+        elif how := by_replay(name, self):
+            self._take(Needed(name, value, how, (pending.where,)), pending)
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
@@ -217,13 +233,13 @@ class Gathering:
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self._no_source(pending, value)
+            self.findings.append(doubts.no_source(pending, value, self.notebook))
+            self._settled.add(pending.name)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))
         elif isinstance(how, (Literal, Value)):  # unless each process has to make its own
-            made = (
-                None if pending.deleted else remake(pending.name, value, pending.where, self.world)
-            )
+            name, where = pending.name, pending.where
+            made = None if pending.deleted else remake(name, value, where, self.world)
             if made is None or not self._remade(made, pending, value):
                 self._carry(pending, None if pending.deleted else value)
         else:
@@ -234,7 +250,8 @@ class Gathering:
         if isinstance(needed.how, SourceCode):
             self._source(pending, needed.how)
             limits = self.definitions, self.limit
-            weights = weights_of(needed, pending.where, *limits)
+            own_weights = self.replay is not None and self.replay.gives_weights(needed.name)
+            weights = () if own_weights else weights_of(needed, pending.where, *limits)
             caches = caches_of(needed, pending.where, self.world, self.definitions)
             state = state_of(needed, pending.where, self.world, *limits)
             for weight in (*weights, *state, *caches):
@@ -255,6 +272,8 @@ class Gathering:
             self._not_captured(pending, f"{type(value).__name__}, made for the notebook's process")
             return True
         self.findings.append(made.finding)
+        if not made.refused:
+            self.measured.add(pending.name)
         if made.refused:
             self._settled.add(pending.name)
         return made.refused
@@ -296,18 +315,6 @@ class Gathering:
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
-    def _no_source(self, pending: PendingName, value: Any) -> None:
-        kind = "class" if isinstance(value, type) else "function"
-        way = "define it at the top level of a cell, or import it from a file"
-        said, fixes = doubts.run_that_defines(pending.name, self.notebook) or (
-            f"not what any executed cell defines: {way}",
-            (),
-        )
-        severity = Severity.ERROR if pending.required else Severity.WARNING
-        said = f"the {kind} `{pending.name}` is {said}"
-        self.say("no-source", severity, pending.where, said, fixes)
-        self._settled.add(pending.name)
-
     def _breaks_circle(self) -> bool:
         """Have a value that a definition fills, which it holds, be there for that by its text."""
         for needed in [*self.found.values()]:
@@ -346,17 +353,24 @@ class Gathering:
             made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
             self._remade(made_again, pending, needed.value)
             return
-        problem = trial.problem
-        if problem is None and trial.complete and trial.size <= _READ_BACK:
-            problem, parts = read_back(needed.name, needed.value, self.definitions)
-            # `loss` of the run before, which a loop of the cell sets first.
-            self.findings += lost_part(
-                pending.where, needed.name, parts if pending.required else ()
-            )
-        if problem:
-            self._not_picklable(pending, problem)
-        else:
-            self._travels(pending.where, replace(needed, trial=trial))
+        if trial.problem:
+            self._not_picklable(pending, trial.problem)
+            return
+        if trial.complete and trial.size <= _READ_BACK:
+            self._unread[needed.name] = pending
+        self._travels(pending.where, replace(needed, trial=trial))
+
+    def _read_back(self) -> None:
+        """Refuse the values that can't be read again, and tell what others lack then."""
+        trials = ((n, self.found[n].value, self.found[n].trial) for n in self._unread)
+        values = {name: (value, trial.seen) for name, value, trial in trials if trial}
+        for name, known in read_back(values, self.definitions).items():
+            pending = self._unread[name]
+            if known.problem:
+                del self.found[name]
+                self._not_picklable(pending, known.problem)
+            elif pending.required:  # unlike `loss` of the run before, which a loop sets first
+                self.findings += lost_part(pending.where, name, known.lost)
 
     def _travels(self, where: str, needed: Needed) -> None:
         """Take a value that can be pickled, and what its pickle refers to."""
@@ -369,18 +383,10 @@ class Gathering:
 
     def _not_picklable(self, pending: PendingName, problem: PickleProblem) -> None:
         self._settled.add(pending.name)
-        if not pending.required:
-            why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._not_captured(pending, why)
-            return
-        inside = "" if problem.path == pending.name else f" in `{pending.name}`"
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
-            f" {problem.advice}",
-        )
+        if pending.required:
+            self.say("not-portable", Severity.ERROR, pending.where, problem.message(pending.name))
+        else:
+            self._not_captured(pending, problem.short)
 
     def _not_captured(self, pending: PendingName, why: str) -> None:
         message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
@@ -388,12 +394,5 @@ class Gathering:
 
     def _prompt(self, pending: PendingName) -> None:
         self._settled.add(pending.name)
-        if pending.name == "get_ipython" and not (pending.at_once and pending.required):
-            return
-        self.say(
-            "not-portable",
-            Severity.ERROR,
-            pending.where,
-            f"`{pending.name}` belongs to the notebook and does not exist in a run:"
-            " assign what you need of it to a variable in another cell",
-        )
+        if pending.name != "get_ipython" or (pending.at_once and pending.required):
+            self.findings.append(of_prompt(pending.name, pending.where))

@@ -314,7 +314,7 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
     for name, value in [*vars(module).items()]:
         inside = [*vars(value).items()] if isinstance(value, type) else []
         for path, part in [(name, value), *((f"{name}.{n}", part) for n, part in inside)]:
-            code = part.__code__ if isinstance(part, FunctionType) else None
+            code = part.__code__ if type(part) is FunctionType else None
             if code and code.co_filename == module.__file__:
                 yield path, code
 

@@ -29,6 +29,7 @@ from distrain_nb.program.gathering.resolve import (
 )
 from distrain_nb.program.notebook.history import at_once, first_line
 from distrain_nb.program.notebook.reach import MACHINE, name_of, needs_group
+from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
 from distrain_nb.worker.fingerprint import registered
@@ -76,6 +77,8 @@ class Remade:
 def remake(name: str, value: Any, where: str, world: World) -> Remade:
     """Return whether a name is made again in every rank, and what is wrong where it can't be."""
     reading = world.learned(name)
+    if reading is not None and reading.kind == "device" and not _is_choice(value):
+        return Remade(finding=_of_machine(name, value, reading, where))
     if reading is not None:
         return remake_for(name, value, reading, where, world)
     making = world.makings.of(name) if is_tool(value) else None
@@ -151,12 +154,28 @@ def is_tool(value: Any) -> bool:
 def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     """Return a device, number or text that was chosen by asking this machine: the run must ask
     again."""
-    if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
+    if not _is_choice(value):
         return None
     latest = next(iter(world.history.of(name)), None)
     if latest is None or world.seen.replaced(name, world.history.executed):
         return None
     return by_statement(name, world.history) if asks_anew(latest, world) else None
+
+
+def _is_choice(value: Any) -> bool:
+    """Return whether a whole value may be what a machine has answered: a device, a flag, a
+    count."""
+    return isinstance(value, (str, int)) or type(value).__qualname__ == "device"
+
+
+def _of_machine(name: str, value: Any, reading: Reading, where: str) -> Finding:
+    """Return what is said of an object that has such an answer in it, beside what would be another
+    if it were made again: a name by time, drawn numbers, parsed arguments."""
+    message = (
+        f"`{name}` ({type(value).__name__}) is captured with what this machine answered"
+        f" ({reading.what}, {reading.where}): set it in the cell if the run's machine differs"
+    )
+    return Finding("capture.measured", Severity.INFO, where, message)
 
 
 def asks_anew(executed: Executed, world: World) -> bool:
@@ -200,7 +219,13 @@ class Choices:
         self.history, self.world, self.limit = history, world, limit
         origins = FunctionTexts(notebook.cells)
         given_by = world.seen.observer.originals.given_by
-        self.definitions = Definitions(notebook.namespace, origins, self._is_text, given_by)
+        self.definitions = Definitions(
+            notebook.namespace,
+            origins,
+            OlderClasses(history, notebook.namespace),
+            self._is_text,
+            given_by,
+        )
         self._chosen: dict[str, _Chosen] = {}
 
     def of(self, name: str) -> _Chosen:
@@ -307,7 +332,7 @@ def _is_of_text(node: ast.AST, function: Any) -> bool:
     """Return whether a function is the one of a text, and still has the defaults from there."""
     node = node.value if isinstance(node, ast.Assign) else node
     function = inspect.unwrap(function)
-    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or not isinstance(function, FunctionType):
+    if not isinstance(node, (*_FUNCTIONS, ast.Lambda)) or type(function) is not FunctionType:
         return False
     has = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     defaults, first = _defaults(node), function.__code__.co_firstlineno

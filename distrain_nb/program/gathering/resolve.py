@@ -13,6 +13,7 @@ from distrain_nb.program.notebook.making import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
+    from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.values.pickling import Definitions, PickleTrial
 
@@ -110,7 +111,7 @@ def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Defin
     defined = _by_definition(name, value, history)
     if defined:
         return defined
-    if _is_code(value):
+    if is_code(value):
         return _code(name, value, history, definitions)
     # Type variables and aliases are found by name when they are pickled.
     typing = type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
@@ -198,7 +199,7 @@ def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCo
         if executed.statement.is_definition and not (position and decorated):
             if made_by(executed.statement, name, value):
                 return SourceCode(_chain(name, executed, history))
-        elif not _is_code(value):
+        elif not is_code(value):
             break
     return None
 
@@ -214,7 +215,7 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
     return made or (NoSource() if definitions.owns(value) else Value())
 
 
-def _is_code(value: Any) -> bool:
+def is_code(value: Any) -> bool:
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return True
     return isinstance(dict_of(value).get("__wrapped__"), FunctionType)  # lru_cache(f)
@@ -223,6 +224,34 @@ def _is_code(value: Any) -> bool:
 def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
     """Return the statement, before it those whose result it takes, then changes."""
     return (*history.built_on(name, executed), *history.changes_of(name, after=executed.at))
+
+
+# -- what cells that ran again say of a name ------------------------------------------------------
+
+
+def by_replay(name: str, gathering: Gathering) -> SourceCode | None:
+    """Return the statements that every rank runs for a name: those of its cells if these run again
+    whole, else those that made it, if another rank has it otherwise and its value hides that."""
+    replay, by_cells = gathering.replay, gathering.by_cells
+    if replay is None or not ((by_cells and name in replay.changed()) or name in replay.knows):
+        return None
+    if not by_cells and not _hides_rank(name, gathering.definitions):
+        return None
+    making = None if by_cells else gathering.world.makings.of(name)
+    chain = making.chain if making else tuple(replay.executed if by_cells else replay.makers(name))
+    if not chain:
+        return None
+    executed = replay.knows[name][1] if name in replay.knows else chain[0]
+    why = f"depends on the world ({executed.statement.where}), and is made again in every rank"
+    return SourceCode(chain, why, world=True)
+
+
+def _hides_rank(name: str, definitions: Definitions) -> bool:
+    """Return whether what a name stands for tells nothing of the cell that chose it: a function of
+    a package, a module, or what Python itself has by that name."""
+    value = definitions.namespace.get(name)
+    is_other = isinstance(value, ModuleType) or (is_code(value) and not definitions.owns(value))
+    return is_other or name not in definitions.namespace
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -260,6 +289,6 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    names = value.__globals__ if isinstance(value, FunctionType) else {}
+    names = value.__globals__ if type(value) is FunctionType else {}
     made_in = names.get("__name__", type(value).__module__)
     return str(made_in).startswith("IPython")

@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cached_property
 from logging import Logger
+from threading import Event, Semaphore
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +76,10 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
         if isinstance(needed.how, Import) and isinstance(needed.value, (ModuleType, type)):
             patched = _patched(needed.name, needed.value, own_modules)
             items += [_item(path, needed.where[0], {path: text}) for path, text in patched]
-    expected = {"python": sys.version_info[:2], "own": sorted(own), "items": items}
-    return json.dumps(expected) if items else "", exempt
+    since = gathering.world.seen.observer.settings.since_import(own)
+    expected: dict[str, Any] = {"python": sys.version_info[:2], "own": sorted(own)}
+    expected |= {"items": items, "since_import": since}
+    return json.dumps(expected) if items or since else "", exempt
 
 
 def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -96,11 +99,16 @@ def _patched(name: str, package: Any, modules: Collection[str]) -> Iterator[tupl
 
 
 def _of_tool(name: str, tool: Any) -> tuple[str, ...]:
-    """Return what tells of a logger or a parser of arguments, whatever has set it."""
+    """Return what tells of a logger, a parser of arguments, an event or a semaphore, whatever has
+    set it."""
     if isinstance(tool, Logger):
         return (f"{name}.name",)
     if isinstance(tool, ArgumentParser):
         return f"{name}._defaults", f"{{a.dest: a.default for a in {name}._actions}}"
+    if isinstance(tool, Event):
+        return (f"{name}.is_set()",)
+    if isinstance(tool, Semaphore):
+        return (f"{name}._value",)
     return ()
 
 

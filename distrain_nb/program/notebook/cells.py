@@ -19,6 +19,8 @@ from distrain_nb.observed import Observer, observer_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from distrain_nb.program.gathering.ranks import RankNames
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -41,7 +43,7 @@ class Notebook:
     `given` are values that take the place of the notebook's: those that options set. `optional`
     are names among them that need not be read, as what they name is there all the same. `observer`
     saw what its cells asked about the world. `transformers` are those of IPython that change a
-    cell's tree before it runs.
+    cell's tree before it runs. `ranks` are those of the session that the cell is for.
     """
 
     namespace: Mapping[str, Any]
@@ -51,6 +53,7 @@ class Notebook:
     optional: frozenset[str] = frozenset()
     observer: Observer | None = None
     transformers: Sequence[object] = ()
+    ranks: RankNames | None = None
 
 
 # What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
@@ -105,7 +108,7 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
     module: lambdas, methods, functions inside functions, and those whose name means another one.
     """
     plain = inspect.unwrap(function)
-    if not isinstance(plain, FunctionType) or "<" in plain.__qualname__:
+    if type(plain) is not FunctionType or "<" in plain.__qualname__:
         raise _refused(function)
     name, main = plain.__name__, plain.__module__ == "__main__"
     named = plain.__globals__.get(name)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from distrain_nb.observed.watch import SeenRead
     from distrain_nb.program.notebook.cells import Cell
     from distrain_nb.program.notebook.local_modules import OwnModule
+    from distrain_nb.program.proof.replay import Replay
 
 _MOST_STATEMENTS = 2**15
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
@@ -270,6 +271,18 @@ class SeenReads:
 
     observer: Observer
     watched: bool = True
+    replay: Replay | None = None  # of the cells that asked
+
+    def knows(self, name: str) -> tuple[str, Executed] | None:
+        """Return the part of a name's object that another rank has otherwise, with the statement
+        that gave it."""
+        return self.replay.knows.get(name) if self.replay else None
+
+    def gives(self, statement: Statement, name: str) -> bool:
+        """Return whether a statement changed what a name stands for, as seen when it ran again."""
+        return self.replay is not None and any(
+            executed.statement is statement for executed in self.replay.makers(name)
+        )
 
     def saw(self, statement: Statement, module: OwnModule) -> bool:
         """Return whether a statement ran while the extension was there."""
@@ -316,6 +329,7 @@ class SeenReads:
         """Return whether the object of that name changed while the statement asked for the world,
         or read what knows it."""
         filled = any(name in site.filled for site in self.sites(statement))
+        filled = filled or self.gives(statement, name)
         places = self.observer.originals.filled.get(name, ())
         return filled or any(is_at(place, statement) for place in places)
 

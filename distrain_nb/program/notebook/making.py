@@ -46,7 +46,7 @@ def made_by(statement: Statement, name: str, obj: Any) -> bool:
         return bool(node.decorator_list)
     if isinstance(node, _FUNCTIONS):
         function = inspect.unwrap(obj) if node.decorator_list and callable(obj) else obj
-        if isinstance(function, FunctionType) and function.__name__ == node.name:
+        if type(function) is FunctionType and function.__name__ == node.name:
             if node.decorator_list or statement.notes:  # which replace it by other code
                 return True
             ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
@@ -170,10 +170,14 @@ class Makings:
         by_place = {executed.at: executed for executed in every}
         chain = [by_place[at] for at in sorted(by_place)]
         work = next((p for p in chain if self.works(p.statement)), None)
+        result = work
+        value = self.module.namespace.get(name)
+        if work and self.seen.gives(work.statement, name) and not is_model(value):
+            work = None  # it gives the same when it runs again
         return Making(
             tuple(chain),
             work,
-            work or next((p for p in chain if _evaluates(p.statement.node)), None),
+            result or next((p for p in chain if _evaluates(p.statement.node)), None),
         )
 
     def _reads(self, statement: Statement, name: str) -> bool:
@@ -185,15 +189,18 @@ class Makings:
 
         One that trains changes much, and what it asks is most often whether to print.
         """
-        if name not in self.seen.observer.filled():
+        replay = self.seen.replay
+        tried = replay.makers(name) if replay and replay.is_proven(name) else []
+        if name not in self.seen.observer.filled() and not tried:
             return []
+        is_trained = is_model(self.module.namespace.get(name))
         later = (p for p in self.module.history.executed if since is None or p.at > since.at)
         return [
             p
             for p in later
-            if not p.failed
+            if not (p.failed or p.statement.is_import)
             and self.seen.fills(p.statement, name)
-            and not (p.statement.is_import or self.works(p.statement))
+            and not (self.works(p.statement) and (is_trained or p not in tried))
         ]
 
     def uses(self, statement: Statement) -> bool:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from distrain_nb.observed.watch import ASKED, asked_variable, is_launchers
 from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.making import codes_in, global_names
-from distrain_nb.worker.fingerprint import dict_of
+from distrain_nb.worker.fingerprint import dict_of, own_name
 from distrain_nb.worker.rank.caches import CACHED
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class _Look:
                 inside = _Look(self.modules, self.module)
                 for argument in (*node.args, *(k.value for k in node.keywords)):
                     function = resolve(argument, self.module.namespace)
-                    if isinstance(function, FunctionType):
+                    if type(function) is FunctionType:
                         inside._enter(function)
                 self.reach.passed |= inside.reach.inner
             elif isinstance(node, _DEFINITIONS):
@@ -216,7 +216,7 @@ class _Look:
     def _member(self, base: Any, name: str, written: str, names: dict[Name, None]) -> None:
         found = member(base, name)
         # Lightning's `rank_zero_only.rank` was read as Lightning was imported
-        if is_bound(found) or (isinstance(base, FunctionType) and is_launchers(name.upper())):
+        if is_bound(found) or (type(base) is FunctionType and is_launchers(name.upper())):
             self.reach.knows = self.reach.knows or written
         own = self.modules.of(base.__name__) if isinstance(base, ModuleType) else None
         if own:
@@ -227,7 +227,7 @@ class _Look:
     def _imported(self, value: Any) -> None:
         """Add the definition of what the module has by an import."""
         own = self.modules.of(_module_of(value))
-        name = getattr(value, "__name__", "")
+        name = own_name(value)
         if own not in (None, self.module) and own.namespace.get(name) is value:
             self.reach.names[own, name] = None
 
@@ -254,7 +254,7 @@ class _Look:
         if id(target) in self._entered or self.modules.of(_module_of(target)) is None:
             return
         self._entered.add(id(target))
-        if isinstance(target, FunctionType):
+        if type(target) is FunctionType:
             self._function(target)
         elif isinstance(target, type):
             self._class(target)
@@ -266,7 +266,7 @@ class _Look:
             if self.modules.of(base.__module__):
                 for name, value in vars(base).items():
                     function = getattr(value, "__func__", getattr(value, "fget", value))
-                    if isinstance(function, FunctionType):
+                    if type(function) is FunctionType:
                         methods.setdefault(name, []).append(function)
         waiting = list(_MADE_WITH)
         while waiting:

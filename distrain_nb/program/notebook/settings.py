@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.process import SEEDS
 from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.reach import member, name_of, resolve
@@ -119,6 +120,18 @@ def settings_of(world: World) -> list[Setting]:
     last = {tuple(text): position for position, text in texts.items()}.values()
     executed_last = (item for item in world.history.executed if item.at[0] in last)
     return [setting for item in executed_last if (setting := _setting(item, code, world))]
+
+
+def concerning(settings: Iterable[Setting], roots: Collection[str], world: World) -> list[Setting]:
+    """Return the settings that concern a program which imports these packages. A function that
+    seeds by the rank may be of a package that the program doesn't import."""
+    generators = {"random", "numpy", "torch"} & {*roots}
+    return [
+        s
+        for s in settings
+        if s.concerns(roots)
+        or (generators and any(map(SEEDS.fullmatch, s.names)) and world.asks_for_rank(s.executed))
+    ]
 
 
 def settings_findings(
@@ -256,7 +269,7 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = resolve(node.value.func, code.names)
-    module = code.modules.of(target.__module__) if isinstance(target, FunctionType) else None
+    module = code.modules.of(target.__module__) if type(target) is FunctionType else None
     latest = module.history.of(target.__name__)[:1] if module else []
     function = latest[0].statement.node if latest else None
     if module is None or not isinstance(function, ast.FunctionDef):

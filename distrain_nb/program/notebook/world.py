@@ -231,6 +231,8 @@ class World:
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:
             yield from self._of_text(executed.statement, module)
+        if module is self._notebook and (knows := self.seen.knows(name)):
+            yield Reading("world", f"`{knows[0]}`", knows[1].statement.where)
 
     def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
         """Yield what the text of a statement takes from packages, and its questions if nobody saw
@@ -265,6 +267,9 @@ def _first(readings: Iterable[Reading]) -> Reading | None:
     return next((r for r in every if r.kind == "world"), next(iter(every), None))
 
 
+_HOLDERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
+
+
 def is_settings(value: Any) -> bool:
     """Return whether a value is made of numbers, texts and devices alone: arguments, a
     configuration."""
@@ -278,10 +283,11 @@ def is_settings(value: Any) -> bool:
             return False
         if isinstance(part, _SCALARS) or name_of(type(part)) in ("torch.device", "torch.dtype"):
             continue
-        if isinstance(part, dict):
-            waiting += [*part.keys(), *part.values()]
-        elif isinstance(part, (list, tuple, set, frozenset)):
-            waiting += part
+        kind = next((k for k in _HOLDERS if issubclass(type(part), k)), None)
+        if kind is dict:
+            waiting += [*dict.keys(part), *dict.values(part)]
+        elif kind:  # past its class's own way to iterate
+            waiting += [*kind.__iter__(part)]
         elif not isinstance(part, _CODE) and all(c.__flags__ & made_in_python for c in bases):
             waiting += dict_of(part).values()
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -34,6 +35,12 @@ _ADVICE = {
     "sx": "use subprocess.run([...], check=True)",
     "writefile": "write the file in Python, or add it with --include",
 }
+# Commands that start the ranks of a script, and their option for how many.
+_LAUNCHES = re.compile(
+    r"\b(torchrun|horovodrun|mpirun|mpiexec|deepspeed|accelerate(-| )launch|colossalai run)\b"
+    r"|-m (torch\.distributed\.(run|launch)|accelerate\.commands\.launch)\b"
+)
+_COUNT = re.compile(r"--?(nproc[-_]per[-_]node|num[-_]processes|num[-_]gpus|np|n)(=(.*))?")
 _MAGIC = re.compile(r"%([\w.]+)\s*(.*)", re.S)
 _PASSED = re.compile(r"\s*$|pass  # ")  # blank, or left out already
 _ENV = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.*)", re.S)
@@ -149,7 +156,28 @@ def _refuse(code: str, special: str) -> tuple[str, Severity, str]:
     if special.startswith("!"):
         is_pip = re.match(r"!+\s*(pip|conda|mamba|uv)\b", special)
         advice = _ADVICE["pip" if is_pip else "bash"]
+        if line := run_line(special.lstrip("!")):
+            advice = f"it starts ranks itself: write `{line}` in a cell of its own"
     elif special.startswith("?") or special.endswith("?"):
         advice = "ask for help in a cell of its own"
     message = f"`{code}` is IPython syntax, not Python: {advice}"
     return f"pass  # {code}", Severity.ERROR, message
+
+
+def run_line(command: str) -> str:
+    """Return the line that runs a launcher's script, `%distrain run -n 2 fit.py`; empty for another
+    command, or one that names no script."""
+    if not _LAUNCHES.search(command):
+        return ""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    ranks = ""
+    for place, word in enumerate(words):
+        if count := _COUNT.fullmatch(word):
+            ranks = count[3] or words[place + 1] if len(words) > place + 1 or count[3] else ""
+        if word.endswith(".py"):
+            number = f"-n {ranks} " if ranks.isdigit() else ""
+            return f"%distrain run {number}{shlex.join(words[place:])}"
+    return ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -144,12 +144,14 @@ def bound_by(node: ast.AST, *, nested: bool) -> str:
 
 @dataclass(frozen=True)
 class ImportedModule:
-    """One import: the module's dotted name, the names taken from it, the line."""
+    """One import: the module's dotted name, the names taken from it, the line. The code goes on
+    without an `is_optional` one: it is in a `try`, or under a condition."""
 
     module: str
     names: tuple[str, ...]
     line: int
     relative: bool = False
+    is_optional: bool = False
 
     @property
     def root(self) -> str:
@@ -161,16 +163,34 @@ class ImportedModule:
         return (self.module, *[f"{self.module}.{name}" for name in self.names])
 
 
+def _optional(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is below a `try` with handlers, or below a condition other than on `__name__`."""
+    for node in ast.walk(tree):
+        guards = isinstance(node, ast.Try) and node.handlers
+        asks = isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test)
+        if guards or asks:
+            for statement in (*node.body, *node.orelse):  # type: ignore[attr-defined]
+                yield from ast.walk(statement)
+
+
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
     """Return the imports in code, those inside functions included, and `import_module("name")`."""
-    nodes = [tree] if isinstance(tree, ast.AST) else tree
+    nodes = [tree] if isinstance(tree, ast.AST) else [*tree]
+    optional = {id(inner) for node in nodes for inner in _optional(node)}
     modules: list[ImportedModule] = []
     for node in (inner for top in nodes for inner in ast.walk(top)):
         if isinstance(node, ast.Import):
-            modules += [ImportedModule(alias.name, (), node.lineno) for alias in node.names]
+            may_fail = id(node) in optional
+            modules += [
+                ImportedModule(alias.name, (), node.lineno, is_optional=may_fail)
+                for alias in node.names
+            ]
         elif isinstance(node, ast.ImportFrom):
             names = tuple(a.name for a in node.names if a.name != "*")
-            modules.append(ImportedModule(node.module or "", names, node.lineno, node.level > 0))
+            is_relative, module = node.level > 0, node.module or ""
+            modules.append(
+                ImportedModule(module, names, node.lineno, is_relative, id(node) in optional)
+            )
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name, called = node.args[0].value, ast.unparse(node.func).rpartition(".")[2]
             if isinstance(name, str) and called in ("import_module", "__import__"):

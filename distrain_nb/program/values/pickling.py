@@ -6,9 +6,7 @@ that no name leads to are in the pickle as their source, with what they hold.
 
 from __future__ import annotations
 
-import gc
 import io
-import re
 import sys
 from abc import ABCMeta
 from dataclasses import dataclass, field
@@ -16,9 +14,14 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from distrain_nb.observed.changes import is_package
 from distrain_nb.program.notebook.making import global_names
 from distrain_nb.program.notebook.reach import is_bound
+from distrain_nb.program.values.older_classes import (
+    OlderClasses,
+    is_plain_class,
+    outer_of,
+    state_of_class,
+)
 from distrain_nb.program.values.origins import (
     FunctionTexts,
     attributes,
@@ -34,16 +37,15 @@ from distrain_nb.program.values.reducers import (
 )
 from distrain_nb.program.values.refusals import (
     GENERAL_ADVICE,
-    LostPart,
     PickleProblem,
     Refusal,
     innermost,
     refusal,
 )
-from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
+from distrain_nb.worker.fingerprint import is_own, own_name
 from distrain_nb.worker.functions import set_cell, set_class, set_function
-from distrain_nb.worker.pickles import Memory, Reader, Restoring, Writer, out_of_band
-from distrain_nb.worker.rank.expected import shown
+from distrain_nb.worker.older_classes import set_older_class
+from distrain_nb.worker.pickles import Memory, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class Definitions:
 
     namespace: Mapping[str, Any]
     origins: FunctionTexts = field(default_factory=FunctionTexts)
+    older: OlderClasses | None = None
     by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
     # Where a statement gave a definition what it knows of the world: cell, line, column.
     given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
@@ -83,12 +86,14 @@ class Definitions:
 
     def owns(self, obj: object) -> bool:
         """Return whether a function or class was made by the notebook's own code."""
+        if isinstance(obj, type):
+            return is_own(obj, (self.module,))
         return getattr(obj, "__module__", None) == self.module
 
     def names(self, obj: Any) -> bool:
         """Return whether the notebook has an object by the name that it says of itself."""
-        name = getattr(obj, "__name__", None)
-        return self.owns(obj) and name is not None and self.namespace.get(name) is obj
+        name = own_name(obj)
+        return bool(name) and self.owns(obj) and self.namespace.get(name) is obj
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -180,7 +185,7 @@ class NotebookWriter(Writer):
 
     def _definition(self, obj: Any) -> Any:
         if not self.definitions.owns(obj):
-            if not isinstance(obj, FunctionType) or _is_importable(obj):
+            if type(obj) is not FunctionType or _is_importable(obj):
                 self.seen.modules.add(obj.__module__ or "builtins")
                 return NotImplemented
             return self._function(obj)
@@ -190,7 +195,7 @@ class NotebookWriter(Writer):
                 made = f"needs `{obj.__qualname__}`, which {given[0]}, line {given[1]} made depend"
                 now = " on the world and whose name means something else now,"
                 raise Refusal(made + now, "define that and create this in the cell")
-            return self._function(obj) if isinstance(obj, FunctionType) else self._class(obj)
+            return self._function(obj) if type(obj) is FunctionType else self._class(obj)
         self.seen.names.add(path.partition(".")[0])
         return out_of_band, ("notebook", path)
 
@@ -216,12 +221,34 @@ class NotebookWriter(Writer):
         return out_of_band, made_of, held(function), None, None, set_function
 
     def _class(self, cls: type) -> Any:
+        is_older = not self.definitions.names(cls)
+        if is_older and not is_plain_class(cls):  # its statement makes more of it than attributes
+            return self._older_class(cls)
         if type(cls) not in (type, ABCMeta) or issubclass(cls, tuple):
-            raise _LocalFunction  # another metaclass makes more of its body than attributes
+            raise _LocalFunction
         self.seen.makes_classes = True
         made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
         state = {name: _inherited(cls, name, value) for name, value in attributes(cls)}
         return out_of_band, made_of, state, None, None, set_class
+
+    def _older_class(self, cls: type) -> Any:
+        if outer := outer_of(cls):
+            return getattr, (outer, cls.__name__)
+        known = self.definitions.older
+        older = known.of(cls) if known else None
+        if known is None or older is None:
+            if known and known.history.of(cls.__name__):
+                what = f"is of an older class `{cls.__name__}`, which its cell's text makes no more"
+                raise Refusal(what, "create it in the cell")
+            raise _LocalFunction
+        self.seen.makes_classes = True
+        uses = [u for u in older.statement.names().needs.values() if u.name in known.namespace]
+        self.seen.names.update(
+            u.name for u in uses if u.at_once and u.name not in older.older_names
+        )
+        self.seen.later.update(u.name for u in uses if not u.at_once)
+        made_of = ("older class", tuple(older.text), older.older_names, older.bases)
+        return out_of_band, made_of, state_of_class(cls), None, None, set_older_class
 
 
 class _Inherited:
@@ -307,60 +334,6 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     except Exception:
         return PickleTrial(0, seen, problem=_problem(name, value, definitions))
     return PickleTrial(objects.size + arrays.size, seen)
-
-
-def read_back(
-    name: str, value: Any, definitions: Definitions
-) -> tuple[PickleProblem | None, list[LostPart]]:
-    """Read a pickled value here: return why it can't be read, or the parts that it lacks then.
-
-    Functions and classes of the notebook stand for themselves, so that none of its code runs but
-    what reading the value runs.
-    """
-    read: list[Any] = []
-
-    def failure(obj: Any) -> Exception | None:
-        objects, arrays, seen = io.BytesIO(), io.BytesIO(), Seen()
-        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(obj)
-        objects.seek(0)
-        restoring = Restoring(bytearray(arrays.getvalue()), definitions.namespace)
-        try:
-            read[:] = [Reader(objects, restoring).load()]
-        except Exception as error:
-            return error
-        finally:
-            if seen.makes_classes:  # they would stay among their bases' subclasses
-                gc.collect()
-        return None
-
-    error = failure(value)
-    if error is None:
-        return None, [*_lost(name, value, read[0], definitions)]
-    path, culprit = innermost(name, value, failure)
-    why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
-    return PickleProblem(path, type(culprit).__name__, why, _READABLE), []
-
-
-def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterator[LostPart]:
-    """Yield what differs in a value that was read again. What a package's object loses is its own
-    matter, such as a cache."""
-    before, after = (fingerprint(name, obj, {definitions.module}) for obj in (value, copy))
-    for path, text in before.items():
-        now = after.get(path, "nothing")
-        owners = (before.get(path[: end.start()].split()[-1], "") for end in _END.finditer(path))
-        if text != now and PASSED_OVER not in (text, now) and all(map(_is_kept, owners)):
-            yield LostPart(path, shown(text), shown(now))
-
-
-def _is_kept(owner: str) -> bool:
-    """Return whether all that an object has should be in its pickle, by the text of its kind."""
-    return owner.startswith(_WHOLE) or not is_package(owner.rpartition(".")[0])
-
-
-_END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
-_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
-
-_READABLE = "let its class define __reduce__, or create it in the cell"
 
 
 def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -118,6 +119,18 @@ class PickleProblem:
     reason: str
     advice: str
 
+    @property
+    def short(self) -> str:
+        return f"`{self.path}`, {self.type}, {self.reason}"
+
+    def message(self, name: str) -> str:
+        """Return the sentence about the value of that name."""
+        inside = "" if self.path == name else f" in `{name}`"
+        return (
+            f"`{self.path}` ({self.type}){inside} {self.reason} and can't be captured: "
+            f"{self.advice}"
+        )
+
 
 def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None]) -> tuple[str, Any]:
     """Return the smallest part of a value that can't travel, and the way to it."""
@@ -126,11 +139,17 @@ def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None])
         visited.add(id(value))
         if isinstance(failure(value), Refusal) and refusal(value) is not None:
             break
-        for path, part in _parts(name, value):
+        for path, part in _parts_before_error(name, value):
             if not isinstance(part, _PLAIN) and failure(part) is not None:
                 name, value = path, part
                 break
     return name, value
+
+
+def _parts_before_error(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield parts until the value's own code, such as its `__iter__`, fails."""
+    with suppress(Exception):
+        yield from _parts(name, value)
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:

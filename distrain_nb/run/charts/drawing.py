@@ -125,7 +125,7 @@ def charts(metrics: Metrics) -> str:
 def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     """Return the HTML around the charts of these lines; if `drawn`, with the lines and the newest
     values."""
-    tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines))
+    tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines), metrics.family)
     last = metrics.last() if drawn else {}
     notes = figure.words(lines)
     curves: dict[str, Lines] = {

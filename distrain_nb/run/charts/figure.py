@@ -6,7 +6,8 @@ Charts as a page takes them: points as bytes, and what plotly is told of the lin
 from __future__ import annotations
 
 import re
-from colorsys import hls_to_rgb
+from collections.abc import Callable
+from colorsys import hls_to_rgb, rgb_to_hls
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,20 @@ LINE_PX, DOT_PX = 2, 5
 DOTS_UP_TO = 24
 MOST_TAGS = 60
 MANY = 8  # lines of one chart; more are a band, until the reader wants all
+_GOLDEN = 0.618034  # of the wheel of colours: any few that follow each other lie far apart
+_SHADES = (0.0, 0.17, -0.15, 0.28, -0.24)  # of a run's lines: by how much each is lighter
+Family = Callable[[str], str]
 _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
 
-def traces(keys: Sequence[Key], *, stacked: bool) -> list[dict[str, object]]:
+def traces(
+    keys: Sequence[Key], *, stacked: bool, family: Family | None = None
+) -> list[dict[str, object]]:
     """Return the lines as plotly's traces but for their points, with a subplot for each metric; in
     areas above each other if they are `stacked`."""
     tags = {tag: place for place, tag in enumerate(tags_of(keys))}
-    colours = colours_of(keys)
+    colours = colours_of(keys, family)
     return [
         {
             "type": "scatter",
@@ -53,16 +59,42 @@ def _axis(letter: str, place: int) -> str:
     return f"{letter}{place + 1}" if place else letter
 
 
-def colours_of(keys: Sequence[Key]) -> dict[str, str]:
-    """Return a colour for each series."""
+def colours_of(keys: Sequence[Key], family: Family | None = None) -> dict[str, str]:
+    """Return a colour for each series, in the order of a legend.
+
+    With a `family`, as of several runs, which it gives in their order, each has a colour, and its
+    series are shades of that.
+    """
     names = series_of(keys)
-    inks = COLOURS if len(names) <= MANY else [_hue(n / len(names)) for n in range(len(names))]
-    return dict(zip(names, inks, strict=False))
+    if family is None:
+        return {name: _ink(place) for place, name in enumerate(names)}
+    families: dict[str, list[str]] = {family(key.series): [] for key in keys}
+    for name in names:
+        families[family(name)].append(name)
+    return {
+        name: _shade(_ink(place), _SHADES[number % len(_SHADES)])
+        for place, members in enumerate(families.values())
+        for number, name in enumerate(members)
+    }
+
+
+def _ink(place: int) -> str:
+    return COLOURS[place] if place < len(COLOURS) else _hue(place * _GOLDEN % 1)
+
+
+def _shade(colour: str, lighter: float) -> str:
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    hue, light, saturation = rgb_to_hls(red, green, blue)
+    return _hex(hls_to_rgb(hue, min(0.85, max(0.2, light + lighter)), saturation))
+
+
+def _hex(parts: Sequence[float]) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _hue(share: float) -> str:
     """Return a colour of the wheel, by its share of the way around."""
-    return "#" + "".join(f"{round(255 * part):02x}" for part in hls_to_rgb(share, 0.5, 0.65))
+    return _hex(hls_to_rgb(share, 0.5, 0.65))
 
 
 def name_of(series: str) -> str:
@@ -145,7 +177,7 @@ def chart_data(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, ob
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],
-        "traces": traces(tuple(lines), stacked=metrics.stacked),
+        "traces": traces(tuple(lines), stacked=metrics.stacked, family=metrics.family),
         "newest": {tag: short_number(last[tag]) if tag in last else "" for tag in metrics.tags},
         "dots": DOTS_UP_TO,
         "thinned": any(line.is_thinned for line in lines.values()),

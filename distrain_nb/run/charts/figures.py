@@ -49,7 +49,8 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], caller: str) -> go.Figure
     keys = tuple(key for tag in tags for key in metrics.keys if key.tag == tag) or drawn
     if not keys:
         raise OptionError(f"{caller} has no metrics yet")
-    colours = {**figure.colours_of(metrics.keys), **figure.colours_of(drawn)}
+    family = metrics.family
+    colours = {**figure.colours_of(metrics.keys, family), **figure.colours_of(drawn, family)}
     names = figure.tags_of(keys)
     charts: go.Figure = make_subplots(rows=len(names), subplot_titles=names)
     named: set[str] = set()

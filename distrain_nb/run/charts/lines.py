@@ -14,7 +14,7 @@ from distrain_nb.run.metrics.smooth import thin
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class Metrics:
     stacked = False  # whether the lines of a chart are parts of a whole
     in_bands = True  # many series are a band: they are ranks of one run
     has_displays = True  # of its ranks, beside the event files
+    family: Callable[[str], str] | None = None  # of several: the run of a series
 
     def __init__(
         self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
@@ -116,6 +117,7 @@ class OverlaidMetrics(Metrics):
 
     def __init__(self, runs: Mapping[str, Metrics]) -> None:
         self._runs = runs
+        self.family = self._run_of
         numbers = " ".join(metrics.folder.name for metrics in runs.values())
         self.command = f"%distrain compare {numbers}"
         self._place()
@@ -126,6 +128,10 @@ class OverlaidMetrics(Metrics):
             for name, metrics in self._runs.items()
             for key in metrics.keys
         }
+
+    def _run_of(self, series: str) -> str:
+        """Return the title of the run that a line is of; a title may itself have a slash."""
+        return max((name for name in self._runs if series.startswith(name)), key=len)
 
     def read(self) -> tuple[Key, ...]:
         stale = tuple(

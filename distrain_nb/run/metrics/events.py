@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 STRETCH_BYTES = 4 << 20
 _OTHER_FOLDERS = (STEP_TIMES_FOLDER, DISPLAYS_FOLDER)
+_MOST_LINKS, _MOST_BEHIND_A_LINK = 100, 200
 # An empty event file that the worker leaves when a run is started again (`supervisor/retries.py`).
 _ATTEMPT = re.compile(r"events\.out\.tfevents\.(\d+\.\d+)\.attempt-\d+")
 
@@ -178,11 +180,24 @@ def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
 
 def event_files(path: Path) -> Iterator[Path]:
     """Yield the event files below a folder, but for those of step times. Each folder is looked into
-    once, and by its own name where it has one there and links too."""
+    once, and by its own name where it has one there and links too.
+
+    A link may lead to `/` or `/proc`, which have no end: behind each, so many folders are looked
+    into, and nothing that the kernel makes up.
+    """
     visited: set[tuple[int, int]] = set()
-    folders, linked = [path], list[Path]()
-    while folders or linked:
-        folder = folders.pop() if folders else linked.pop()
+    folders, linked, budget, link_budget = [path], deque[Path](), -1, _MOST_LINKS
+    while folders or (linked and link_budget):
+        if not folders:
+            link_budget, budget = link_budget - 1, _MOST_BEHIND_A_LINK
+        folder = folders.pop() if folders else linked.popleft()
+        if budget == 0:
+            folders.clear()
+            continue
+        if budget > 0:
+            budget -= 1
+            if _is_of_kernel(folder):
+                continue
         try:
             status = folder.stat()
             if (status.st_dev, status.st_ino) in visited:
@@ -196,7 +211,15 @@ def event_files(path: Path) -> Iterator[Path]:
         links = [Path(entry.path) for entry in entries if entry.is_symlink()]
         linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
         named = (entry for entry in entries if "tfevents" in entry.name)
-        yield from (Path(e.path) for e in named if not os.path.isdir(e))  # noqa: PTH112
+        files = (e for e in named if not os.path.isdir(e))  # noqa: PTH112
+        yield from (
+            Path(e.path) for e in files if not (e.is_symlink() and _is_of_kernel(Path(e.path)))
+        )
+
+
+def _is_of_kernel(path: Path) -> bool:
+    real = os.path.realpath(path)
+    return any(f"{real}/".startswith(root) for root in ("/proc/", "/sys/"))
 
 
 class _Line:
@@ -244,7 +267,7 @@ class _File:
 
     @property
     def note(self) -> str:
-        parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
+        parts = [f"{self._corrupt} corrupt records budget out"] if self._corrupt else []
         parts += [f"{self._skipped:,} bytes that are not records"] if self._skipped else []
         parts += [self._unreadable] if self._unreadable else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""

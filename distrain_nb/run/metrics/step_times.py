@@ -245,10 +245,11 @@ class StepTimes:
         share = self.share(SAVE)
         if share < SAVE_SHARE:
             return None
+        saving = sum(r.means.get(SAVE, 0.0) > 0 for r in self.ranks.values())
+        alone = ", and on rank 0 alone (if rank == 0:)" if saving > 1 else ""
         return _warning(
             "time.save",
-            f"{_percent(share)} of a step is saving: save every so many steps, "
-            "and on rank 0 alone (if rank == 0:)",
+            f"{_percent(share)} of a step is saving: save every so many steps{alone}",
         )
 
     def _late(self) -> Finding | None:
@@ -278,6 +279,7 @@ class StepTimes:
         advice = {
             DATA: "look at where its data is",
             COMPUTE: "look at its CPU and GPU in Resources by rank",
+            SAVE: "save less often",
         }
         todo = advice.get(kind, "do that less often, or on all ranks")
         return f"{_NAMES.get(kind, kind)} takes it {_ms(more[kind])} longer; {todo}"

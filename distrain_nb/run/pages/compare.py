@@ -5,6 +5,7 @@ Runs side by side as rows of a table: state and cause, then by what they differ.
 
 from __future__ import annotations
 
+import math
 import os.path
 import time
 from dataclasses import asdict, dataclass
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 CAUSE, CODE, DURATION, STATE = "cause", "code", "duration", "state"
 DATA = "--data "
+DIGITS = 6
 LONG = 20  # characters that are left out where all paths begin with them
 
 
@@ -72,12 +74,25 @@ def rows(compared: Comparison) -> list[ComparedRow]:
 
 
 def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return paths of data that differ, without the folders that all of them are below."""
+    """Return numbers of many digits in so few that they still differ, and paths of data without the
+    folders that all of them are below."""
+    if any(len(text) > DIGITS and _is_fraction(text) for text in texts):
+        for digits in (DIGITS, 9, 12, 15):
+            short = tuple(f"{float(t):.{digits}g}" if _is_fraction(t) else t for t in texts)
+            if len(set(short)) == len(set(texts)):
+                return short
     distinct = set(filter(None, texts))
     shared = os.path.commonprefix(list(distinct)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
     if not name.startswith(DATA) or len(distinct) < 2 or len(shared) < LONG:
         return texts
     return tuple(f"…{text[len(shared) :]}" if text else "" for text in texts)
+
+
+def _is_fraction(text: str) -> bool:
+    try:
+        return math.isfinite(float(text)) and not text.lstrip("+-").isdigit()
+    except ValueError:
+        return False
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:

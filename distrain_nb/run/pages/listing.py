@@ -19,7 +19,7 @@ from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, m
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import ANNOTATION_FILE, EVENTS_FOLDER, STATUS_FILE
-from distrain_nb.worker.files.status import STANDS_STILL
+from distrain_nb.worker.files.status import NO_PROGRESS
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
@@ -44,7 +44,7 @@ class RunRow:
     """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
     `params` are the values that it was given, by name, and hyperparameters that its program wrote
     for TensorBoard; `study` is the key of a trial's study;
-    `alarm` is why it stands still."""
+    `alarm` is why it makes no progress."""
 
     summary: RunSummary
     layout: str
@@ -180,10 +180,10 @@ def _row_of(run: Run, now: RunSummary, values: MetricValues) -> RunRow:
 
 
 def hang_reason(note: str) -> str:
-    """Return why a run that goes on stands still; empty for one that doesn't."""
-    if not note.startswith(STANDS_STILL):
+    """Return why a run that goes on makes no progress; empty for one that doesn't."""
+    if not note.startswith(NO_PROGRESS):
         return ""
-    return f"{STANDS_STILL}: {note.partition(': ')[2]}"  # without how long, which changes
+    return f"{NO_PROGRESS}: {note.partition(': ')[2]}"  # without how long, which changes
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

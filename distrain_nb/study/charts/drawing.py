@@ -24,6 +24,7 @@ from distrain_nb.run.summary import plural, short_number
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes
 from distrain_nb.study.charts.curves import LearningCurves
 from distrain_nb.study.files import TrialState
+from distrain_nb.study.importances import method
 from distrain_nb.study.summary import best_so_far, trial_ranks, value_of
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class StudyDrawing:
         )
         label = f"importance for {self._summary.goals[0]}"
         table = f'<table class="dn-shares" aria-label="{html.escape(label)}">{rows}</table>'
-        return chart("importance", "by PED-ANOVA", "", table)
+        return chart("importance", f"by {method()}", "", table)
 
     # -- what belongs to a trial ------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.options import heading, printed
+from distrain_nb.layout.place import place_of
+from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.traffic import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
@@ -69,7 +71,7 @@ class Editing:
             return replace(self, drafts=(*drafts, Draft(path, text, str(error))))
         if path != "on":
             return replace(self, layout=layout, drafts=drafts)
-        usual = _laid_out(layout)
+        usual = _laid_out(_with_gpus(layout, self.layout))
         return replace(self, layout=usual, drafts=drafts, laid_out=(usual, layout))
 
     @property
@@ -142,6 +144,18 @@ def _laid_out(layout: Layout) -> Layout:
         if finding.code == "machine-missing" or (finding.code in NO_POOL and not [*layout.pools()]):
             return _laid_out(finding.fixes[0].apply(layout)) if finding.fixes else layout
     return layout
+
+
+def _with_gpus(layout: Layout, before: Layout) -> Layout:
+    """Return the layout with the GPUs that its pools had at the place before, in words of its own:
+    `gpu:8` of Slurm is `node+8*GPU` of Ray."""
+    place = place_of(layout.on)
+    if place is None or place.pool_gpus is None or layout.on == before.on:
+        return layout
+    counts = {pool.role: pool.accelerators for pool in resolve(before).pools}
+    give = place.pool_gpus.give
+    pools = {role.value: give(pool, counts.get(role, 0)) for role, pool in layout.pools()}
+    return layout.edited(pools)
 
 
 def _like(layout: Layout, role: Role) -> Pool:

@@ -55,6 +55,15 @@ class ParameterRow:
         scaled = f":{scale}" if scale and scale != LINEAR else ""
         return f"{self.name.strip()}={values}{scaled}{comma}{default}"
 
+    @property
+    def missing(self) -> tuple[str, str] | None:
+        """The field that is still to be filled in, and with what; None where none is."""
+        if not self.name.strip():
+            return "name", "write the parameter's name, such as lr"
+        if not self.values.strip():
+            return "values", f"write values for {self.name.strip()}, such as 1e-5..1e-1 or 16|32|64"
+        return None
+
     @classmethod
     def of(cls, parameter: Parameter) -> ParameterRow:
         plain = parameter_text(replace(parameter, scale="linear"))
@@ -139,12 +148,24 @@ class Tuning:
         parameters: list[Parameter] = []
         initial: list[Mapping[str, Value]] = []
         for number, row in enumerate(self.rows):
+            if missing := row.missing:
+                field, needed = missing
+                severity = (
+                    Severity.ERROR if row.name.strip() or row.values.strip() else Severity.INFO
+                )
+                where = f"{TUNING}.{number}.{field}"
+                unreadable.append(Finding("field-empty", severity, where, needed))
+                continue
             try:
                 parameters += options.study({"tune": [row.text]}).parameters
             except OptionError as error:
                 path = f"{TUNING}.{number}.{'values' if row.name.strip() else 'name'}"
                 unreadable.append(_unreadable(path, str(error)))
         for number, trial in enumerate(self.initial):
+            if not trial.strip():
+                where, needed = f"{TUNING}.{INITIAL.name}.{number}", "write values, such as lr=0.01"
+                unreadable.append(Finding("field-empty", Severity.INFO, where, needed))
+                continue
             try:
                 initial += options.study({"initial": [trial]}).initial
             except OptionError as error:

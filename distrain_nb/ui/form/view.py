@@ -252,10 +252,14 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
     sums, choices = totals(layout), len(layout.variants())
     if choices > 1:
         yield ["first", f"of {choices} choices"]
-    yield [f"{sums.replicas:,}", "replica" if sums.replicas == 1 else "replicas"]
     place = places().get(layout.on)
-    if place is None or "machine" in place.pool_fields:
-        yield [f"{sums.accelerators:,}", "accelerators"]
+    # Where no tables know machines, a job without pools has one replica; only GPUs are named.
+    in_tables = place is not None and place.offers is not None
+    replicas = sums.replicas if in_tables or [*layout.pools()] else 1
+    yield [f"{replicas:,}", "replica" if replicas == 1 else "replicas"]
+    if in_tables or sums.accelerators:
+        yield [f"{sums.accelerators:,}", "accelerators" if in_tables else "GPUs"]
+    if in_tables:
         yield [f"{sums.vcpu:,}", "vCPU"]
         yield [f"{sums.memory_gb:,.0f}", f"{sums.memory_unit} memory"]
         yield [f"{sums.training_gbps:,.0f}", "Gbit/s out of workers"]

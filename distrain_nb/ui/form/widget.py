@@ -87,7 +87,7 @@ class FormOutputs:
         mark = f'<i hidden data-distrain-live="{self._widget.key}"></i>' if live else ""
         place = dict(view["places"])[view["on"]]
         return (
-            f'{mark}<div class="distrain {outputs.LITERAL}" style="{_BOX}">'
+            f'{mark}<div class="distrain {outputs.LITERAL}" {outputs.OWN_KEYS} style="{_BOX}">'
             f"<b>Job layout: {html.escape(place)}</b>"
             f'<div style="{_SMALL}">{html.escape(view["verdict"])}</div>'
             f'<pre style="{_CODE}">{html.escape(view["cell"])}</pre>'

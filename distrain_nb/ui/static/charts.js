@@ -15,6 +15,7 @@ function element(tag, attributes = {}, ...children) {
     } else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
   }
+  if (made.tabIndex >= 0 || "tabindex" in attributes) made.setAttribute("data-lm-suppress-shortcuts", "true");
   made.append(...children.filter((child) => child !== null && child !== void 0));
   return made;
 }

@@ -94,6 +94,8 @@ HELD_FILE = "held-{}.txt"  # its main thread's stack, by a signal while C code k
 STOP_FILE = "stop-{}.json"  # `marks.Stop`: how far a rank is that saves when it is stopped
 PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
 
+PROMPTS_FOLDER = "prompts"  # mode 0700: what ranks ask, and who can answer (`prompts.py`)
+
 STEPS_FILE = "steps"  # on which step ranks agree to stop (`rank/agreement.py`)
 
 RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk

@@ -100,15 +100,6 @@ class Launch:
     cost_limit: Optional[float] = None
     cost_words: str = ""
 
-    def longest(self, spent: float) -> Tuple[float, str]:
-        """Return how many seconds an attempt may last, `spent` seconds after the first began, and
-        why it has ended then."""
-        timeout = self.timeout or float("inf")
-        rest = max(0.0, self.cost_limit - spent) if self.cost_limit else float("inf")
-        if rest < timeout:
-            return rest, self.cost_words
-        return timeout, f"it ran longer than --timeout {timeout:g}"
-
     def write(self, folder: Path) -> None:
         replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1, sparing=_LATER))
 

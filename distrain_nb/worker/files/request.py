@@ -1,4 +1,5 @@
-"""Requests to a fork server: to take a run, or to import modules that one may need.
+"""Requests to a fork server: to take a run, or to import modules that one may need. Requests to a
+session: to take a run, or to answer a question.
 
 A run is one datagram, and a pipe for the answer.
 
@@ -17,21 +18,19 @@ import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from distrain_nb.worker.files.status import Owner
 
 TAKEN = "taken"
-LONGEST_PATH = 1 << 12
+LONGEST_PATH = 1 << 16
 _INT = array.array("i").itemsize
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
-@dataclass(frozen=True)
-class Request:
-    """A run's folder, and the descriptor at which its client waits for the answer."""
+class Awaited:
+    """What a client asks that waits for the answer at a descriptor."""
 
-    folder: Path
     answer: int
 
     @property
@@ -42,7 +41,8 @@ class Request:
         return not polled.poll(0)
 
     def reply(self, text: str) -> None:
-        """Say that the run is `TAKEN`, or why it can't be; whoever asked may be gone."""
+        """Say that a run is `TAKEN`, why it can't be, or what was asked; whoever asked may be
+        gone."""
         try:
             os.set_blocking(self.answer, False)
             os.write(self.answer, text.encode("utf-8", "replace"))
@@ -52,6 +52,22 @@ class Request:
 
     def close(self) -> None:
         os.close(self.answer)
+
+
+@dataclass(frozen=True)
+class Request(Awaited):
+    """A run's folder."""
+
+    folder: Path
+    answer: int
+
+
+@dataclass(frozen=True)
+class SessionQuery(Awaited):
+    """A question to a session: JSON values by name."""
+
+    words: Dict[str, Any]
+    answer: int
 
 
 @dataclass(frozen=True)
@@ -71,13 +87,13 @@ class Warming:
         return cls(Owner(int(pid), started), tuple(modules))
 
 
-Asked = Union[Request, Warming]
+Asked = Union[Request, SessionQuery, Warming]
 
 
 def send(address: Path, request: Asked) -> bool:
     """Ask the server at that address; say whether there is one."""
-    if isinstance(request, Request):
-        data = os.fsencode(str(request.folder))
+    if isinstance(request, (Request, SessionQuery)):
+        data = _text_of(request)
         answer = array.array("i", [request.answer]).tobytes()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
     else:
@@ -91,6 +107,12 @@ def send(address: Path, request: Asked) -> bool:
     return True
 
 
+def _text_of(request: Union[Request, SessionQuery]) -> bytes:
+    if isinstance(request, Request):
+        return os.fsencode(str(request.folder))
+    return json.dumps(request.words).encode()
+
+
 def receive(listener: socket.socket) -> Optional[Asked]:
     """Return the next request; None for anything else. Raises socket.timeout."""
     data, control, _, _ = listener.recvmsg(LONGEST_PATH, socket.CMSG_SPACE(_INT), _CLOSE_ON_EXEC)
@@ -101,9 +123,29 @@ def receive(listener: socket.socket) -> Optional[Asked]:
     path = Path(os.fsdecode(data)) if b"\0" not in data else Path()
     if len(passed) == 1 and path.is_absolute():
         return Request(path, passed[0])
+    if len(passed) == 1 and data.startswith(b"{"):
+        return SessionQuery(dict(json.loads(data.decode())), passed[0])
     for descriptor in passed:
         os.close(descriptor)
     return None if passed else _warming(data)
+
+
+def ask(
+    address: Path,
+    make: Callable[[int], Union[Request, SessionQuery]],
+    pass_on: Optional[Callable[[Union[Request, SessionQuery]], bool]] = None,
+) -> str:
+    """Return the answer of the server at that address; empty if there is none, or it ends first.
+    `make` is called with the descriptor at which the answer is waited for; `pass_on` does instead
+    what brings the request to a server."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as answers:
+        try:
+            request = make(writing)
+            pass_on(request) if pass_on else send(address, request)
+        finally:
+            os.close(writing)
+        return answers.read()
 
 
 def _warming(data: bytes) -> Optional[Warming]:

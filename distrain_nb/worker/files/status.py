@@ -17,7 +17,8 @@ from distrain_nb.worker.machine.system import process_stat
 TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
-STANDS_STILL = "it stands still"  # how the note of a run that hangs begins
+MADE_NO_PROGRESS = "it had made no progress"  # of one that was stopped for it
+NO_PROGRESS = "it has made no progress"  # how the note of a run that hangs begins
 OF_SUPERVISOR = "the run's supervisor"
 ORPHANED = "its supervisor process is gone: it was killed, or the machine was restarted"
 

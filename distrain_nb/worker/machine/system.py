@@ -292,6 +292,16 @@ def process_stat(pid: int) -> List[str]:
     return stat.rpartition(")")[2].split()
 
 
+def resident_bytes(pid: int) -> int:
+    """Return the memory that a process has to itself and shares, as `top` shows it; 0 where there
+    is no such process, or no /proc."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def out_of_memory_kills() -> int:
     """Return how many processes the machine has killed for want of memory since it started."""
     try:

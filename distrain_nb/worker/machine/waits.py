@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import struct
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine.connections import OUTSIDE, Connections, holders
 
 # System calls by their numbers, of those in which a program can wait (asm/unistd.h).
 _CALLS = {
@@ -32,15 +34,32 @@ _CUT_SHORT = ("sleep", "poll", "epoll", "select")
 # Has the main thread of a rank write its stack; 0 where there is no such signal.
 STACK_SIGNAL: int = signal.SIGRTMIN + 9 if hasattr(signal, "SIGRTMIN") else 0
 _OF_A_FILE = ("read", "write", "recv", "send", "connect", "accept", "fsync", "flock")
+# Which argument of a call says until when it waits at most, and its value for ever.
+_FOR_EVER = {"poll": (2, 0xFFFFFFFF), "epoll": (3, 0xFFFFFFFF), "select": (4, 0), "futex": (3, 0)}
+_PPOLL = {"x86_64": 271, "aarch64": 73}.get(platform.machine(), -1)  # has a pointer, not a number
 
 
 class ChildLook(NamedTuple):
-    """A process below another; `state` is the letter of proc(5): T is stopped, Z has ended."""
+    """A process below another; `state` is the letter of proc(5): T is stopped, Z has ended.
+
+    `is_outside`: it waits for who is outside of the run; `switches` are those of its main thread.
+    """
 
     pid: int
     name: str
     state: str
     call: str = ""
+    is_outside: bool = False
+    switches: int = 0
+
+
+class _Wait(NamedTuple):
+    """The system call that a thread waits in, the files that it waits for, and whether the call
+    ends by itself some time."""
+
+    call: str = ""
+    targets: Sequence[str] = ()
+    is_limited: bool = False
 
 
 class Look(NamedTuple):
@@ -49,6 +68,10 @@ class Look(NamedTuple):
     `cpu`, in ticks, is that of all its threads, `main_cpu` of the main one; `below` is the CPU of
     its children; `io` are the bytes that all of them have read and written; `switches` counts how
     often the main thread has given its CPU up. `answering` is the state of the thread that answers.
+
+    `answerer` is who can answer on the TCP connection that the main thread waits for, if it does,
+    and `is_limited` says that its call ends by itself. `threads_run` and `threads_outside` say that
+    another thread computes, or waits for who is outside of the run.
     """
 
     state: str
@@ -61,6 +84,10 @@ class Look(NamedTuple):
     switches: int
     children: Tuple[ChildLook, ...] = ()
     answering: str = ""
+    answerer: str = ""
+    is_limited: bool = False
+    threads_run: bool = False
+    threads_outside: bool = False
 
 
 def is_locked_out(looks: Sequence[Look]) -> bool:
@@ -78,54 +105,139 @@ def look(pids: List[int], without: Dict[int, int]) -> Dict[int, Look]:
     children: Dict[int, List[int]] = {}
     for pid, fields in processes.items():
         children.setdefault(int(fields[1]), []).append(pid)
+    answerer = _answerers(pids)
     return {
-        pid: _look(pid, processes, children, without.get(pid)) for pid in pids if pid in processes
+        pid: _look(pid, processes, children, without.get(pid), answerer)
+        for pid in pids
+        if pid in processes
     }
 
 
+def _answerers(pids: List[int]) -> Callable[[int, Sequence[str]], str]:
+    """Return what says who can answer a process on one of these files; connections are read once,
+    and only if some process waits for a socket."""
+    connections: Dict[str, Connections] = {}
+    held: Dict[str, int] = {}
+
+    def answerer(pid: int, files: Sequence[str]) -> str:
+        sockets = [file for file in files if file.startswith("socket:")]
+        if not sockets:
+            return ""
+        if not held:
+            # Whoever looks may itself serve the ranks, as their store; a rank has what it shares
+            # with others, as from its fork.
+            held.update({"": 0, **holders([os.getpid(), *pids])})
+        space = _link(f"/proc/{pid}/ns/net")
+        if space not in connections:
+            connections[space] = Connections(pid)
+        answerers = [connections[space].answerer(pid, file, held) for file in sockets]
+        return max(answerers, key=lambda who: (who == OUTSIDE, bool(who)))
+
+    return answerer
+
+
 def _look(
-    pid: int, processes: Dict[int, List[str]], children: Dict[int, List[int]], not_of: Optional[int]
+    pid: int,
+    processes: Dict[int, List[str]],
+    children: Dict[int, List[int]],
+    not_of: Optional[int],
+    answerer: Callable[[int, Sequence[str]], str],
 ) -> Look:
     below, waiting = [], list(children.get(pid, ()))
     while waiting:
         child = waiting.pop()
         below.append(child)
         waiting += children.get(child, [])
-    fields = processes[pid]
-    call, target = _waits_in(pid)
+    fields, wait = processes[pid], _wait(pid, pid)
+    threads = [tid for tid in _threads(pid) if tid not in (pid, not_of)]
+    targets = [file for tid in threads for file in _wait(pid, tid).targets]
+    if wait.call == "epoll":
+        wait = wait._replace(targets=_polled(pid, wait.targets))
+    who = answerer(pid, wait.targets)
     return Look(
         state=fields[0],
-        call=call,
-        target=target,
+        call=wait.call,
+        target=wait.targets[0] if wait.targets and (who or wait.call in _OF_A_FILE) else "",
         cpu=_ticks(fields),
         main_cpu=_ticks(_text(f"/proc/{pid}/task/{pid}/stat").rpartition(")")[2].split()),
         below=sum(_ticks(processes[child]) for child in below),
         io=_bytes(pid, not_of) + sum(_bytes(child, None) for child in below),
         switches=_switches(pid),
-        children=tuple(_child(child, processes[child][0]) for child in sorted(below)),
-        answering=_text(f"/proc/{pid}/task/{not_of}/stat").rpartition(")")[2].strip()[:1],
+        children=tuple(_child(child, processes[child][0], answerer) for child in sorted(below)),
+        answering=_state(pid, not_of),
+        answerer=who,
+        is_limited=wait.is_limited,
+        threads_run=any(_state(pid, tid) == "R" for tid in threads),
+        threads_outside=answerer(pid, targets) == OUTSIDE,
     )
 
 
-def _child(pid: int, state: str) -> ChildLook:
-    return ChildLook(pid, _name(pid), state, _waits_in(pid)[0])
+def _child(pid: int, state: str, answerer: Callable[[int, Sequence[str]], str]) -> ChildLook:
+    wait = _wait(pid, pid)
+    is_outside = answerer(pid, wait.targets) == OUTSIDE
+    return ChildLook(pid, _name(pid), state, wait.call, is_outside, _switches(pid))
 
 
-def _waits_in(pid: int) -> Tuple[str, str]:
-    """Return the system call that the main thread waits in, and the file that it waits for."""
-    words = _text(f"/proc/{pid}/syscall").split()
+def _wait(pid: int, tid: int) -> _Wait:
+    """Return what a thread waits in; empty where it runs."""
+    words = _text(f"/proc/{pid}/task/{tid}/syscall").split()
     if len(words) < 2 or words[0] == "-1":
-        return "", ""
-    call = _CALLS.get(int(words[0]), "another")
-    if call == "select" and words[1] == "0x0":  # of no file: `time.sleep` before Python 3.11
-        call = "sleep"
-    target = ""
-    if call in _OF_A_FILE:
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{int(words[1], 16)}")
-        except OSError:
-            pass
-    return call, target
+        return _Wait()
+    number, arguments = int(words[0]), [int(word, 16) for word in words[1:7]]
+    call = _CALLS.get(number, "another")
+    if call == "select" and not arguments[0]:  # of no file: `time.sleep` before Python 3.11
+        return _Wait("sleep")
+    at, for_ever = _FOR_EVER.get(call, (0, 0))
+    if number == _PPOLL:
+        for_ever = 0
+    is_limited = at > 0 and len(arguments) > at and arguments[at] & 0xFFFFFFFF != for_ever
+    files: List[int] = []
+    if call in _OF_A_FILE or call == "epoll":
+        files = arguments[:1]
+    elif call == "poll" and arguments[1] == 1:  # of several, nobody knows which it needs
+        files = _pollfd(pid, arguments[0])
+    return _Wait(call, tuple(_link(f"/proc/{pid}/fd/{file}") for file in files), is_limited)
+
+
+def _pollfd(pid: int, address: int) -> List[int]:
+    """Return the file of the one `struct pollfd` at that address."""
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            return [struct.unpack("i", os.pread(memory.fileno(), 4, address))[0]]
+    except (OSError, OverflowError, struct.error):  # not ours to see, or it goes on meanwhile
+        return []
+
+
+def _polled(pid: int, targets: Sequence[str]) -> Tuple[str, ...]:
+    """Return the files that an epoll waits for, sockets first."""
+    files: List[str] = []
+    for name in _names(f"/proc/{pid}/fd"):
+        if targets and _link(f"/proc/{pid}/fd/{name}") == targets[0]:
+            lines = map(str.split, _text(f"/proc/{pid}/fdinfo/{name}").splitlines())
+            files += [_link(f"/proc/{pid}/fd/{w[1]}") for w in lines if w[:1] == ["tfd:"]]
+    return tuple(sorted(files, key=lambda file: not file.startswith("socket:")))
+
+
+def _threads(pid: int) -> List[int]:
+    return [int(name) for name in _names(f"/proc/{pid}/task")]
+
+
+def _names(folder: str) -> List[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # it has ended, or is not ours to see
+        return []
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _state(pid: int, tid: Optional[int]) -> str:
+    return _text(f"/proc/{pid}/task/{tid}/stat").rpartition(")")[2].strip()[:1]
 
 
 def request_stack(pid: int, file: Path, call: str) -> bool:
@@ -153,18 +265,6 @@ def _has_open(pid: int, file: Path) -> bool:
         return any(os.path.samestat(wanted, fd.stat()) for fd in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:  # it has ended, or closes one
         return False
-
-
-def peer(pid: int, target: str) -> str:
-    """Return where `socket:[INODE]` of a process leads to, as `HOST:PORT`; empty if nowhere."""
-    inode = target[len("socket:[") : -1]
-    for line in _text(f"/proc/{pid}/net/tcp").splitlines()[1:]:
-        row = line.split()
-        if len(row) > 9 and row[9] == inode:
-            host, _, port = row[2].partition(":")
-            numbers = [str(int(host[n : n + 2], 16)) for n in (6, 4, 2, 0)]
-            return f"{'.'.join(numbers)}:{int(port, 16)}" if int(port, 16) else ""
-    return ""
 
 
 def _bytes(pid: int, not_of: Optional[int]) -> int:

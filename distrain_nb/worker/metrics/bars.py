@@ -153,7 +153,9 @@ class PrintedProgress:
         return "steps" if process in self._steps else "epochs"
 
     def _of_bars(self, process: int, line: ProgressLine) -> Optional[ProgressReading]:
-        key = process, re.sub(r"\d+", "", line.label) + line.unit
+        # Nested bars without a label are told apart by their totals.
+        total = f" {line.bar[1]:g}" if line.bar and not line.label else ""
+        key = process, re.sub(r"\d+", "", line.label) + line.unit + total
         bar = self._bars.get(key)
         if bar is None:
             bar = self._bars[key] = _Bar(process, len(self._bars), line)

@@ -74,6 +74,7 @@ class Sampler:
         self._before: Dict[str, Usage] = {}
         self._traffic: Optional[Tuple[int, int]] = None
         self._available: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
+        self._is_over = threading.Event()
         self._sampled = time.monotonic()
         self._began = self._sampled if began is None else began
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
@@ -89,6 +90,10 @@ class Sampler:
             if limit - len(os.listdir("/proc/self/fd")) > len(self._processes) + SPARE_DESCRIPTORS:
                 self._thread.start()
 
+    def end(self) -> None:
+        """Sample no more: the ranks of a session outlive their run."""
+        self._is_over.set()
+
     def memory_of(self, pid: int, peak: int) -> Memory:
         """Return the memory of a process that has died, and held `peak` bytes at most."""
         available, at = self._available.get(pid, (None, 0.0))
@@ -97,8 +102,7 @@ class Sampler:
     def _run(self) -> None:
         gpus = Gpus.open()
         wait, living = min(FIRST_AFTER_S, self._every), True
-        while living:
-            time.sleep(wait)
+        while living and not self._is_over.wait(wait):
             began = time.thread_time()
             try:
                 living = self._sample(gpus)

@@ -175,7 +175,8 @@ os.register_at_fork(after_in_child=lambda: setattr(CLOCK, "thread", 0))
 
 
 def begin() -> bool:
-    """Measure this rank, and say whether it is: its metrics need a folder."""
+    """Measure this rank from now on, and say whether it is: its metrics need a folder. A rank that
+    stays begins anew with each run."""
     folder, rank = os.environ.get(FOLDER_VARIABLE), os.environ.get("RANK")
     if not folder or rank is None or os.environ.get(STEP_TIMES_VARIABLE) == "0":
         return False

@@ -223,9 +223,20 @@ class _Reports:
             file.close()
         self._files = {}
 
+    def begin_run(self) -> None:
+        """Count from 0, into new files."""
+        self.forget_files()
+        self._calls = {}
+
 
 _reports = _Reports()
 os.register_at_fork(after_in_child=lambda: _reports.forget_files())
+
+
+def begin_run() -> None:
+    """Have a rank that stays report to its present run alone."""
+    _reports.begin_run()
+    _first_steps.clear()
 
 
 def _report(

@@ -56,7 +56,7 @@ def cached_results(cached: Any) -> Optional[CachedResults]:
         return None
     function = getattr(cached, "__wrapped__", None)
     size = cached.cache_info().currsize
-    if not isinstance(function, FunctionType) or not size:
+    if type(function) is not FunctionType or not size:
         return None
     try:
         calls = _calls(cached, function)

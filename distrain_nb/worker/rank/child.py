@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.functions import FOLDER_VARIABLE
 from distrain_nb.worker.rank import frameworks, interactive
+from distrain_nb.worker.rank.later import make_on_demand
 from distrain_nb.worker.rank.program import (
-    FOLDER_VARIABLE,
     Piece,
     Spawner,
     execute,
@@ -48,6 +49,7 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
         namespace.update(__spec__=Spawner(entry.package), __package__=entry.package)
     _line_buffered_output()
     pieces, flags = read_pieces(folder)
+    make_on_demand(folder, namespace, flags)
     interactive.begin()
     frameworks.change_process_groups()
     for piece in pieces:

@@ -97,12 +97,13 @@ class _Displays:
 _displays = _Displays()
 
 
-def _forget() -> None:
+def forget() -> None:
+    """Begin anew: in a forked process, and in a rank that stays when it begins another run."""
     global _displays
     _displays = _Displays()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=forget)
 
 
 def are_kept() -> bool:

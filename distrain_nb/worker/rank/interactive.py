@@ -1,4 +1,4 @@
-"""Interactive parts of a cell: shows its last expression, and refuses questions to the user.
+"""Interactive parts of a cell: shows its last expression.
 
 Prints what a notebook would draw as text, on the first rank alone; `displays` keeps the drawing.
 """
@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from types import CodeType
 from typing import Any, Dict, Iterator, List, Tuple
 
-from distrain_nb.worker.rank import displays
+from distrain_nb.worker.rank import displays, questions
 from distrain_nb.worker.rank.on_import import Change, on_import
 
 _SAYS_NOTHING = re.compile(r"<[\w.<>]+ object( at 0x[0-9a-fA-F]+)?>")
@@ -212,56 +212,8 @@ def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
 
 
 def begin() -> None:
-    """Show values in rank 0 alone, and have questions fail with what to do instead."""
+    """Show values in rank 0 alone, and ask questions at the notebook."""
     displays.use_no_screen()
     sys.displayhook = show
     builtins.display = display  # type: ignore[attr-defined]  # as in a notebook
-    builtins.input = _no_input
-    sys.breakpointhook = _no_breakpoint
-    on_import({**CHANGES, "getpass": _change_getpass, "pdb": _change_pdb})
-
-
-def _no_input(prompt: object = "") -> str:
-    raise EOFError(
-        "input(%s) can't ask anyone in a run: set the value in the notebook before, "
-        "or give it as --param NAME=VALUE" % (repr(prompt) if prompt else "")
-    )
-
-
-def _no_password(*_: Any, **__: Any) -> str:
-    raise EOFError(
-        "getpass() can't ask anyone in a run: read the value from os.environ, "
-        "where --env NAME=VALUE puts it"
-    )
-
-
-def _no_breakpoint(*_: Any, **__: Any) -> None:
-    raise RuntimeError(_nobody("breakpoint()"))
-
-
-def _nobody(asks: str) -> str:
-    return (
-        f"{asks} can't ask anyone in a run: print what you want to know, "
-        "or run the cell in the notebook without %%distrain"
-    )
-
-
-def _change_getpass(module: Any) -> None:
-    module.getpass = _no_password
-
-
-def _change_pdb(module: Any) -> None:
-    """Change pdb, on which IPython's and PyTorch's build; leave one that has a stream of its own
-    alone."""
-    debugger = module.Pdb
-    for name, asks in (("set_trace", "pdb.set_trace()"), ("interaction", "pdb")):
-        setattr(debugger, name, _refusing(getattr(debugger, name), asks))
-
-
-def _refusing(method: Any, asks: str) -> Any:
-    def ask(self: Any, *arguments: Any, **options: Any) -> Any:
-        if self.stdin in (sys.stdin, sys.__stdin__):
-            raise RuntimeError(_nobody(asks))
-        return method(self, *arguments, **options)
-
-    return ask
+    on_import({**CHANGES, **questions.begin()})

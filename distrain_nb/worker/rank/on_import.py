@@ -13,7 +13,8 @@ Change = Callable[[Any], None]
 def on_import(changes: Mapping[str, Change]) -> Callable[[], None]:
     """Call each function with the module of its name: now, or once that has been imported.
 
-    A module of a version without what is changed is left as it is. What comes back ends the wait.
+    A module of a version without what is changed is left as it is. A change that has a `begin` is
+    told before a module's code runs. What comes back ends the wait.
     """
     loaded = [name for name in changes if name in sys.modules]
     finder = _Finder(dict(changes))
@@ -44,6 +45,9 @@ class _Finder:
         if load is not None:
 
             def load_and_change(module: ModuleType) -> None:
+                begin = getattr(self._changes.get(fullname), "begin", None)
+                if begin:
+                    begin()
                 load(module)
                 if fullname in self._changes:
                     # PyTorch's put others in their place

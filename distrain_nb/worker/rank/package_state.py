@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Tuple
 
 _PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
@@ -122,3 +124,32 @@ def set_global_hooks(module: Any, hooks: Mapping[str, Any]) -> None:
             vars(module)[name].update(value)
         else:
             setattr(module, name, value)
+
+
+# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
+# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
+ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
+
+
+def added_arguments() -> List[str]:
+    """Return the arguments that whoever started the job has added."""
+    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
+
+
+def set_arguments(module: Any, words: List[str]) -> None:
+    """Give `sys` the notebook's arguments, and those of this job, such as a trial's."""
+    module.argv = [*words, *added_arguments()]
+
+
+def decimal_context(module: Any) -> Tuple[Any, ...]:
+    context = module.getcontext()
+    traps = tuple(sorted(kind.__name__ for kind, is_on in context.traps.items() if is_on))
+    return (*(getattr(context, name) for name in _OF_DECIMAL), traps)
+
+
+def set_decimal_context(module: Any, value: Tuple[Any, ...]) -> None:
+    traps = [getattr(module, name) for name in value[-1]]
+    module.setcontext(module.Context(*value[:-1], [], traps))
+
+
+_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")

@@ -12,7 +12,17 @@ import os
 import re
 import sys
 from types import FunctionType
-from typing import Any, Callable, Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from distrain_nb.worker.rank import package_state
 from distrain_nb.worker.rank.on_import import on_import
@@ -69,7 +79,7 @@ def _hook(name: str) -> ProcessState:
 
 def _of_user(function: Any) -> Any:
     """Return a function that the user has written, None for others."""
-    if not isinstance(function, FunctionType) or is_of_package(function):
+    if type(function) is not FunctionType or is_of_package(function):
         return None
     file = _file(function)
     of_python = function.__module__ != "__main__" and (not file or file.startswith(_PYTHON))
@@ -144,18 +154,6 @@ def _set_gc(module: Any, is_on: bool) -> None:
     (module.enable if is_on else module.disable)()
 
 
-def _decimal(module: Any) -> Tuple[Any, ...]:
-    context = module.getcontext()
-    traps = tuple(sorted(kind.__name__ for kind, is_on in context.traps.items() if is_on))
-    return (*(getattr(context, name) for name in _OF_DECIMAL), traps)
-
-
-def _set_decimal(module: Any, value: Tuple[Any, ...]) -> None:
-    traps = [getattr(module, name) for name in value[-1]]
-    module.setcontext(module.Context(*value[:-1], [], traps))
-
-
-_OF_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _TRAPS = ("DivisionByZero", "InvalidOperation", "Overflow")
 
 
@@ -215,7 +213,7 @@ def _keywords(get: str, put: str, usual: Mapping[str, Any]) -> ProcessState:
 
 def _handlers(module: Any) -> Dict[str, Any]:
     handlers = {s.name: module.getsignal(s) for s in module.Signals}
-    return {n: f for n, f in handlers.items() if isinstance(f, FunctionType) and _of_user(f)}
+    return {n: f for n, f in handlers.items() if type(f) is FunctionType and _of_user(f)}
 
 
 def _timers(module: Any) -> Dict[str, float]:
@@ -231,6 +229,10 @@ _GLOBAL_HOOKS = ProcessState(
     r"register_(module|optimizer)_\w+",
 )
 TABLE: Dict[str, ProcessState] = {
+    # A study's trial adds its own arguments to those that the notebook has set.
+    "sys:argv": ProcessState(
+        lambda module: [*module.argv], package_state.set_arguments, FIRST, "argv.*"
+    ),
     "sys:getrecursionlimit()": _called("getrecursionlimit", "setrecursionlimit", 1000),
     "sys:getswitchinterval()": _called("getswitchinterval", "setswitchinterval", 0.005),
     "sys:get_int_max_str_digits()": _called(
@@ -275,8 +277,8 @@ TABLE: Dict[str, ProcessState] = {
         "set_threshold",
     ),
     "decimal:getcontext()": ProcessState(
-        _decimal,
-        _set_decimal,
+        package_state.decimal_context,
+        package_state.set_decimal_context,
         (28, "ROUND_HALF_EVEN", -999999, 999999, 1, 0, _TRAPS),
         "setcontext|getcontext.*",
     ),

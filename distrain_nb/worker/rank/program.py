@@ -17,10 +17,14 @@ import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.functions import labels, tell_linecache
+from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.package_state import ARGUMENTS_VARIABLE as ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.package_state import added_arguments as added_arguments
+from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
@@ -32,11 +36,8 @@ OF_PROGRAM = (
     ENVIRONMENT,
     TUNED,
     expected.EXPECTED,
+    LATER,
 )  # what stands beside its code
-FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
-# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
-# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
-ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 RECEIVER = "KUBEFLOW_TRAINER_SERVER_URL"  # where transformers and Kubeflow's programs report to
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 
@@ -126,11 +127,6 @@ def variables(folder: Path) -> Dict[str, str]:
     return environment
 
 
-def added_arguments() -> List[str]:
-    """Return the arguments that whoever started the job has added."""
-    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
-
-
 def parameters(folder: Path) -> Dict[str, str]:
     """Return the values of this trial, as Python writes them, by the names that the program reads.
 
@@ -167,23 +163,45 @@ def main_file(folder: Path) -> Path:
     return folder / read_entry_point(folder).file
 
 
-def run(folder: Path) -> Dict[str, Any]:
-    """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
-    folder = folder.absolute()
-    entry = read_entry_point(folder)
-    main = _fresh_main(folder, entry)
-    pieces, flags = read_pieces(folder)
+def prepare() -> None:
+    """Change what programs find in their process, once, before the first runs."""
     interactive.begin()
     frameworks.change_process_groups()
     frameworks.serve_store()
     frameworks.reduce()
     frameworks.change_jax()
+
+
+def run(folder: Path) -> Dict[str, Any]:
+    """Run a program folder as a new `__main__` and give its names. Raises whatever it raises."""
+    prepare()
+    return run_in(ModuleType("__main__"), folder)
+
+
+def run_in(
+    main: ModuleType,
+    folder: Path,
+    before_cell: Callable[[], None] = lambda: None,
+    is_trial: bool = False,
+) -> Dict[str, Any]:
+    """Run a program folder in a module, as `__main__`, and give its names. `before_cell` is called
+    when all is there that the cell needs. A trial finds nothing of ours in its environment. Raises
+    whatever it raises."""
+    folder = folder.absolute()
+    entry = read_entry_point(folder)
+    _become_main(main, folder, entry)
+    if is_trial:
+        del os.environ[FOLDER_VARIABLE]
+    pieces, flags = read_pieces(folder)
+    make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
+    keep(expectations.get("since_import", {}))
     reporting = _take_reporting() if any(piece.is_cell for piece in pieces) else {}
     for piece in pieces:
         expected.check(expectations, vars(main), before="" if piece.is_cell else piece.where)
         if piece.is_cell:
             os.environ.update(reporting)
+            before_cell()
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
@@ -273,18 +291,23 @@ def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
             tell_linecache(piece.label, 1, piece.text.split("\n"))
 
 
-def _fresh_main(folder: Path, entry: EntryPoint) -> ModuleType:
-    main = ModuleType("__main__")
+def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> None:
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
     main.__package__ = entry.package
     os.environ.update({FOLDER_VARIABLE: str(folder), **variables(folder)})
+    stays = sys.modules.get("__main__") is main
     sys.modules["__main__"] = main
     sys.argv = [main.__file__, *arguments(folder)]
     for place in (folder, entry.imports_from(folder)):
-        if sys.path[:1] != [str(place)]:
+        # Of all cells that a rank has run, only those stay on the path that brought modules.
+        if sys.path[:1] != [str(place)] and not (stays and not _brings_modules(place)):
             sys.path.insert(0, str(place))
-    return main
+
+
+def _brings_modules(folder: Path) -> bool:
+    with os.scandir(str(folder)) as entries:
+        return any(not entry.name.startswith("main.") for entry in entries)
 
 
 if __name__ == "__main__":

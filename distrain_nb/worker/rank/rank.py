@@ -27,6 +27,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from distrain_nb.worker.files import fields, tracked
@@ -42,15 +43,19 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.machine.sockets import container_bridges
+from distrain_nb.worker.metrics import step_times
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
+    debugger,
     ending,
     program,
     progress_hooks,
+    prompt,
     recording,
     stacks,
     step_hooks,
     stopping,
+    timeouts,
     tracebacks,
     values,
     world,
@@ -133,17 +138,42 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
+    prepare(folder)
+    stopping.begin(folder, process)
+    return run_cell(folder, process, results)
+
+
+def prepare(folder: Path) -> None:
+    """Change this process, once, for the programs that it runs; the folder is that of its run, or
+    of its session."""
     _line_buffered_output()
     ending.begin()
-    stacks.begin(folder, process, folder / PROGRAM_FOLDER)
-    stopping.begin(folder, process)
+    debugger.begin()
+    timeouts.change()
     world.watch(folder / PROGRAM_FOLDER)
     step_hooks.install()
     progress_hooks.install()
+    program.prepare()
+
+
+def run_cell(
+    folder: Path,
+    process: int,
+    results: Sequence[str],
+    main: Optional[ModuleType] = None,
+    before_cell: Callable[[], None] = lambda: None,
+    was_stopped: Callable[[], bool] = lambda: False,
+) -> int:
+    """Run one program as that process of a run. A rank that stays runs it in `main`; what ends it
+    once it `was_stopped` is no failure."""
+    prompt.begin(folder, process)
+    stacks.begin(folder, process, folder / PROGRAM_FOLDER)
+    step_times.begin()
     recording.begin()
     status = FAILED
     try:
-        namespace = program.run(folder / PROGRAM_FOLDER)
+        main = main or ModuleType("__main__")
+        namespace = program.run_in(main, folder / PROGRAM_FOLDER, before_cell)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
         world.check(folder, process)
@@ -155,7 +185,11 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
             world.check(folder, process)
         return status
     except BaseException as error:
-        return fail(error, folder, process)
+        if was_stopped():
+            return stopping.STOPPED
+        began = time.time()
+        debugger.post_mortem(error, tracebacks.format_exception(error))
+        return fail(error, folder, process, began)
     finally:
         CLOCK.end()
         recording.end(failed=bool(status))
@@ -186,12 +220,15 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
     return status
 
 
-def fail(error: BaseException, folder: Path, process: int) -> int:
-    """Write down why that process fails, print it, and give its exit status."""
-    began = time.time()
+def fail(error: BaseException, folder: Path, process: int, began: Optional[float] = None) -> int:
+    """Write down why that process fails, since `began`, print it, and give its exit status."""
+    began = began or time.time()
     text = tracebacks.format_exception(error)
     shown = tracebacks.without_native_frames(text)
-    Failure(process, began, tracebacks.headline(error), shown).write(folder)
+    summary = tracebacks.headline(error)
+    if timeouts.reason():
+        summary += f" ({timeouts.reason()})"
+    Failure(process, began, summary, shown).write(folder)
     print(text.rstrip(), file=sys.stderr, flush=True)
     return FAILED
 

@@ -10,6 +10,7 @@ recorder's JSON is a private call of PyTorch, tried with 2.13; without it the st
 from __future__ import annotations
 
 import _thread
+import dis
 import faulthandler
 import json
 import os
@@ -18,23 +19,24 @@ import signal
 import sys
 import threading
 import time
-from opcode import opname
+from functools import lru_cache
 from pathlib import Path
 from time import sleep
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker import functions
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine.waits import STACK_SIGNAL
-from distrain_nb.worker.rank.program import FOLDER_VARIABLE, variables
+from distrain_nb.worker.rank.debugger import Requests
+from distrain_nb.worker.rank.program import variables
 
 HANG_AFTER_VARIABLE, STOP_VARIABLE = "DISTRAIN_HANG_AFTER", "DISTRAIN_STOP_WHEN_HUNG"
 HANG_AFTER_S = 30.0
 
 ASKED_EVERY_S = 0.5
 NOTED_EVERY_S = 4.0
-BETWEEN_SAMPLES_S = 0.1
+BETWEEN_SAMPLES_S = 0.05
 DEEPEST = 100
 
 # File as the user names it, line, function, position in its code, whether it is the user's own,
@@ -43,6 +45,7 @@ Frame = Tuple[str, int, str, int, bool, bool]
 _IN_C = re.compile("CALL|BINARY|INPLACE|COMPARE|FOR_ITER|CONTAINS|IMPORT|ATTR|SUBSCR|EXTEND|FORMAT")
 
 _MOST_PENDING = 20
+FOR, WHILE = "for", "while"
 _C10D = "torch._C._distributed_c10d"
 _teller: Optional[_Teller] = None
 
@@ -59,12 +62,16 @@ def setting(program_folder: Path, variable: str) -> str:
 
 
 def begin(folder: Path, process: int, program_folder: Path) -> None:
-    """Answer from now on, as that process of the run, until it ends; unless nobody will ask."""
+    """Answer from now on, as that process of the run, until it ends; unless nobody will ask. A
+    rank that stays answers for its present run."""
     global _teller
     longest = hang_after(program_folder)
     if longest > 0:
         try:
-            _teller = _Teller(folder, process)
+            if _teller is None:
+                _teller = _Teller(folder, process)
+            else:
+                _teller.move(folder, process)
         except OSError as error:  # a full disk; no descriptor is free
             print(f"distrain: can't tell where this rank is: {error}", file=sys.stderr)
 
@@ -98,7 +105,7 @@ def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _program_folder() -> str:
-    return os.environ.get(FOLDER_VARIABLE, "\0") + os.sep
+    return os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
 
 
 def _shown(file: str, folder: str) -> str:
@@ -112,17 +119,29 @@ class _Teller:
     """Answers from a thread that neither `threading` nor the program's end knows of."""
 
     def __init__(self, folder: Path, process: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        self._lock = _thread.allocate_lock()  # its files are those that it knows of
         self._asked = str(folder / LOOK_FILE)
-        self._answers = os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600)
-        held = os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600)
+        self._answers, held = _files(folder, process)
         self._files = {fd: _file_of(fd) for fd in (self._answers, held)}
         self._answered = ""
+        self._requests = Requests(folder, process)
         self._ended: Optional[Frame] = None
         self._thread = 0
         if STACK_SIGNAL and signal.getsignal(STACK_SIGNAL) is signal.SIG_DFL:
             faulthandler.register(STACK_SIGNAL, held, all_threads=False)
         _thread.start_new_thread(self._run, ())
+
+    def move(self, folder: Path, process: int) -> None:
+        """Answer for another run. The descriptors stay: `faulthandler` writes to one of them."""
+        if not self._has_its_files():
+            return
+        with self._lock:
+            self._asked, self._answered, self._ended = str(folder / LOOK_FILE), "", None
+            self._requests = Requests(folder, process)
+            for descriptor, new in zip([*self._files], _files(folder, process)):
+                os.dup2(new, descriptor, inheritable=False)
+                os.close(new)
+                self._files[descriptor] = _file_of(descriptor)
 
     def note_end(self, traceback: Optional[TracebackType]) -> None:
         """Keep the innermost line of the program in that traceback, where it has ended."""
@@ -146,6 +165,7 @@ class _Teller:
                 elif time.monotonic() - noted >= NOTED_EVERY_S:
                     noted = time.monotonic()
                     self._write(self._where("", 1))
+                self._requests.look()
             except Exception:  # a disk that is full, a module half imported: perhaps the next time
                 pass
             sleep(ASKED_EVERY_S)
@@ -155,7 +175,8 @@ class _Teller:
     def _has_its_files(self) -> bool:
         """Return whether its descriptors are those that it opened; else leave them alone, as the
         program has closed all that it doesn't know and may have opened files of its own."""
-        return all(_file_of(fd) == file for fd, file in self._files.items())
+        with self._lock:
+            return all(_file_of(fd) == file for fd, file in self._files.items())
 
     def _request(self) -> Tuple[str, int]:
         try:
@@ -176,7 +197,7 @@ class _Teller:
         for number in range(max(1, samples)):
             if number:
                 sleep(BETWEEN_SAMPLES_S)
-            taken.append(_stacks(this_thread))
+            taken.append(_stacks(this_thread, bool(asked)))
         word = {"request": asked, "time": time.time(), "ended": self._ended}
         word["thread"] = self._thread
         return {**word, "samples": taken, **(_collectives() if asked else {})}
@@ -185,6 +206,15 @@ class _Teller:
         data = json.dumps(word, default=str).encode() + b"\n"
         os.pwrite(self._answers, data, 0)
         os.ftruncate(self._answers, len(data))
+
+
+def _files(folder: Path, process: int) -> List[int]:
+    """Open the files to which a rank writes where it is, and which C code's stack goes to."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    return [
+        os.open(str(folder / WHERE_FILE.format(process)), flags, 0o600),
+        os.open(str(folder / HELD_FILE.format(process)), flags | os.O_APPEND, 0o600),
+    ]
 
 
 def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
@@ -196,31 +226,60 @@ def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
     return status.st_dev, status.st_ino
 
 
-def _stacks(skipped: int) -> List[Dict[str, Any]]:
-    """Return the stacks of all threads but that one, the innermost frame first."""
+def _stacks(skipped: int, with_loops: bool) -> List[Dict[str, Any]]:
+    """Return the stacks of all threads but that one, the innermost frame first; of the main thread
+    also which kind of loop it is in, FOR or WHILE."""
     names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
     main = threading.main_thread().ident
-    return [
-        {"name": names.get(ident, ""), "main": ident == main, "frames": _frames(frame)}
-        for ident, frame in sys._current_frames().items()
-        if ident != skipped
-    ]
+    stacks = []
+    for ident, frame in sys._current_frames().items():
+        if ident != skipped:
+            frames, loop = _frames(frame, with_loops and ident == main)
+            name = names.get(ident, "")
+            stacks.append({"name": name, "main": ident == main, "frames": frames, "loop": loop})
+    return stacks
 
 
-def _frames(frame: Optional[FrameType]) -> List[Frame]:
+def _frames(frame: Optional[FrameType], with_loops: bool) -> Tuple[List[Frame], str]:
+    """Return a stack up to the program's outermost frame, and its innermost loop."""
     frames: List[Frame] = []
+    loops: List[str] = []
     while frame is not None and len(frames) < DEEPEST:
         frames.append(_frame(frame, frame.f_lineno))
+        loops.append(_loop(frame.f_code, frame.f_lasti) if with_loops and not any(loops) else "")
         frame = frame.f_back
     numbers = [number for number, shown in enumerate(frames) if shown[4]]
-    return frames[: numbers[-1] + 1] if numbers else frames
+    count = numbers[-1] + 1 if numbers else len(frames)
+    return frames[:count], "".join(loops[:count])
+
+
+def _loop(code: CodeType, position: int) -> str:
+    """Return the kind of the innermost loop around a position of some code; empty for none."""
+    around = [(start, kind) for start, end, kind in _loops(code) if start <= position <= end]
+    return max(around)[1] if around else ""
+
+
+@lru_cache(maxsize=256)
+def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
+    """Return the first and the last position of each loop, where it jumps back, and its kind.
+
+    What waits for a coroutine jumps back too, to `SEND`, and is none.
+    """
+    loops = []
+    operations = {step.offset: step for step in dis.get_instructions(code)}
+    for offset, step in operations.items():
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            first = operations.get(step.argval)
+            if first is not None and step.argval < offset and first.opname != "SEND":
+                loops.append((step.argval, offset, FOR if "FOR" in first.opname else WHILE))
+    return loops
 
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
     code = frame.f_code
     shown = _shown(code.co_filename, _program_folder())
     is_program = bool(shown)
-    operation = opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    operation = dis.opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (
         shown or code.co_filename,
         line or 0,

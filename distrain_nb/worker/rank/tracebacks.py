@@ -8,8 +8,7 @@ import re
 import traceback
 from typing import Any, List, Set
 
-from distrain_nb.worker.functions import labels
-from distrain_nb.worker.rank.program import FOLDER_VARIABLE
+from distrain_nb.worker.functions import FOLDER_VARIABLE, labels
 
 _OWN_FRAMES = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CELL = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)

@@ -72,6 +72,8 @@ class Index(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Index:
         data = json.loads(text)
+        if not isinstance(data["unsaved"], dict) or not isinstance(data["entries"], list):
+            raise ValueError("the index of values has another form than it is written in")
         data["entries"] = [Entry(**entry) for entry in data["entries"]]
         return cls(**data)
 
@@ -239,6 +241,16 @@ def restored(*paths: str) -> None:
     if changes.pop("", None):
         restore(SimpleNamespace(**{**namespace, "__name__": ""}))
     on_import(changes)
+
+
+def give(path: str, folder: Path, namespace: Dict[str, Any]) -> None:
+    """Give a name, or an attribute of a definition, the value that a folder of its own has."""
+    stored = _Stored(folder, namespace)
+    if "." in path:
+        main = SimpleNamespace(**{**namespace, "__name__": ""})
+        _restore(path, main, stored, {"__main__"}, namespace)
+    else:
+        namespace[path] = stored.get(path)
 
 
 def _is_of_process(path: str) -> bool:

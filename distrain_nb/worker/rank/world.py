@@ -53,20 +53,27 @@ ENDED = 0
 
 
 class _Observed(NamedTuple):
-    """Observed acts of the program: the groups that it made, by size; whether it read its place."""
+    """Observed acts of the program: the groups that it made, by size; whether it read its place;
+    the names of TensorFlow's strategies that it made."""
 
     groups: List[int]
     by_accelerate: List[int]
     reads: Set[str]
+    strategies: List[str]
 
 
-_observed = _Observed([], [], set())
+_observed = _Observed([], [], set(), [])
 
 
 def watch(folder: Path) -> None:
     """See from now on what the program in that folder does."""
     _watch_reads(str(folder.absolute()) + os.sep)
-    on_import({"torch.distributed.distributed_c10d": _watch_groups})
+    on_import(
+        {
+            "torch.distributed.distributed_c10d": _watch_groups,
+            "tensorflow.python.distribute.distribute_lib": _watch_strategies,
+        }
+    )
 
 
 def _watch_reads(folder: str) -> None:
@@ -115,6 +122,20 @@ def _watch_groups(module: Any) -> None:
     package = sys.modules.get("torch.distributed")
     if hasattr(package, "init_process_group"):  # it was imported before
         package.init_process_group = init_process_group  # type: ignore[union-attr]
+
+
+def _watch_strategies(module: Any) -> None:
+    base = module.StrategyBase
+    init = base.__init__
+
+    @functools.wraps(init)
+    def init_and_note(self: Any, *arguments: Any, **named: Any) -> None:
+        init(self, *arguments, **named)
+        name = type(self).__name__
+        if "Default" not in name:  # which TensorFlow makes itself, where there is no other
+            _observed.strategies.append(name)
+
+    base.__init__ = init_and_note
 
 
 def check(folder: Path, process: int) -> None:
@@ -256,6 +277,8 @@ def _tensorflow() -> Iterator[KnownWorld]:
     servers = [getattr(context, name, None) for name in _SERVERS]
     if any(server is not None for server in servers):
         yield KnownWorld("TensorFlow", ENDED)
+    elif _observed.strategies:  # of this process alone
+        yield KnownWorld(f"TensorFlow's {_observed.strategies[-1]}", 1)
     elif getattr(context, "_context_handle", None) is not None:  # something was computed
         yield KnownWorld("a strategy of TensorFlow", None)
 

@@ -7,6 +7,8 @@ alone: `events.out.tfevents.<seconds>.<host>.<process>.<number>`, and `.v2` or a
 writer's behind it. tensorboardX and others leave out the process, SageMaker's debugger
 (`<step>_<worker>.tfevents`) the time, too, which is that of the file's first event then.
 A file is brought by a hard link or, across file systems, as a copy that grows with it.
+Folders of runs and of jobs (`DISTRAIN_HOME` and the folder of jobs may be below the working folder)
+aren't searched: what is fetched into them would be brought, then fetched again, without an end.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections import deque
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from distrain_nb.worker.files.folder import RECORD_FILE, STATUS_FILE, VARIABLES_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine.system import process_stat
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
@@ -34,6 +37,8 @@ SHARE_OF_TIME = 0.004
 LONGEST_LOOK_S = 0.2
 COPIED_AT_ONCE = 1 << 20
 SKIPPED = frozenset(["__pycache__", "node_modules", "site-packages"])
+# What together tells the folder of a run, and that of a job (`replica/shared.py`).
+_OF_RUNS = ({RECORD_FILE, STATUS_FILE}, {VARIABLES_FILE, "code", "replicas"})
 _NAME = re.compile(r"tfevents\.(?P<seconds>\d{9,11})\.(?P<rest>.+)")
 _BEGINNING = struct.Struct("<QIcd")  # length, its checksum, and the event's time with its tag
 _TIME_TAG = b"\x09"
@@ -163,6 +168,9 @@ def _event_files(root: Path, target: Path) -> Tuple[List[Path], bool]:
         try:
             entries = list(os.scandir(str(folders.popleft())))
         except OSError:
+            continue
+        names = {entry.name for entry in entries}
+        if any(marks <= names for marks in _OF_RUNS):
             continue
         for entry in entries:
             if _is_searched(entry):

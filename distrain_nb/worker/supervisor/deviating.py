@@ -8,7 +8,6 @@ speaks for those that share a folder.
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -50,12 +49,17 @@ class DeviationWatch:
         self.is_strict = bool(setting(program, STRICT_VARIABLE))
         self._told: Set[str] = set()
         self._deviations: Tuple[Deviation, ...] = ()
+        self._is_over = threading.Event()
 
     def start(self) -> DeviationWatch:
-        """Watch for as long as this process lives."""
+        """Watch until the end is said, or as long as this process lives."""
         if self._events is not None:
             threading.Thread(target=self._run, name="deviations", daemon=True).start()
         return self
+
+    def end(self) -> None:
+        """Watch no more: the process of a session outlives a run."""
+        self._is_over.set()
 
     def tell(self, say: Say) -> None:
         """Say in the log what is new. Not called by the thread."""
@@ -86,8 +90,7 @@ class DeviationWatch:
         return f"stopped by --strict: {self._deviations[0].sentence}"
 
     def _run(self) -> None:
-        while True:
-            time.sleep(COMPARED_EVERY_S)
+        while not self._is_over.wait(COMPARED_EVERY_S):
             self._compare()
 
     def _compare(self) -> None:

@@ -30,6 +30,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.supervisor.session import SessionProcess, is_session
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
@@ -94,7 +95,7 @@ class ForkServer:
     def _answer(self, request: Asked) -> None:
         if isinstance(request, Warming):
             self._warm(request)
-        else:
+        elif isinstance(request, Request):
             self._has_had_a_run = True
             self._take(request)
 
@@ -219,14 +220,14 @@ def _settle() -> None:
 
 
 def supervise(folder: Path) -> None:
-    """Run as the supervisor of that run; does not return."""
+    """Run as the supervisor of that run, or as that session; does not return."""
     try:
         os.setsid()
         system.give_way()
         system.name_process("distrain run")
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)
-        Supervisor(folder).run()
+        (SessionProcess(folder) if is_session(folder) else Supervisor(folder)).run()
     except BaseException as error:
         traceback.print_exc()
         os.closerange(3, 4096)  # there may be no descriptor left to say it with

@@ -1,4 +1,4 @@
-"""Notices that a run stands still, and says where its ranks are. It stops nothing.
+"""Notices that a run makes no progress, and says where its ranks are. It stops nothing.
 
 A run is looked at when it has printed and reported nothing for `--hang-after` seconds, and longer
 than twice what it has been silent for before. A look takes a few seconds, in a thread of its own:
@@ -14,27 +14,28 @@ import traceback
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import launch
+from distrain_nb.worker.files import launch, prompts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.files.status import STANDS_STILL
+from distrain_nb.worker.files.status import MADE_NO_PROGRESS, NO_PROGRESS
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
+from distrain_nb.worker.supervisor.acts import doing
 from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output
-from distrain_nb.worker.supervisor.verdict import Verdict, doing, judge
+from distrain_nb.worker.supervisor.verdict import Verdict, judge
 
 USUAL = 2.0  # times the longest silence so far
-PATIENCE_ELSEWHERE = 4.0  # times `--hang-after`: what ranks of other machines do isn't seen
+PATIENCE_ELSEWHERE = 4.0  # times `--hang-after`: what other machines and servers do isn't seen
 CONFIRMED_AFTER_S, LOOK_AGAIN_S = 5.0, 20.0
 OF_PROGRAMS = ("primary", "workers", "evaluators")
 
-HANG_PREFIX = "distrain: the run stands still: "
+HANG_PREFIX = "distrain: the run makes no progress: "
 GOES_ON = "distrain: the run goes on after "
 
 
 class HangWatch:
-    """Watches one run's ranks on this machine; `note` says why it stands still, or is empty."""
+    """Watches one run's ranks on this machine; `note` says why it hangs, or is empty."""
 
     def __init__(self, folder: Path, children: Sequence[Child], output: Output) -> None:
         self._folder = folder
@@ -42,16 +43,21 @@ class HangWatch:
         program = folder / PROGRAM_FOLDER
         self._after = stacks.hang_after(program)
         self._stops = bool(stacks.setting(program, stacks.STOP_VARIABLE))
-        self.is_stopped = False
+        self.stop_reason = ""  # of a run that is to be stopped: its error, which no note repeats
         self._ranks = [(child, i, spec) for child in children for i, spec in child.specs.items()]
         self._ranks = [entry for entry in self._ranks if entry[2].role in OF_PROGRAMS]
         self._elsewhere = _world([spec for _, _, spec in self._ranks]) > len(self._ranks)
         self._lines: List[str] = []
-        self._sign = self._look_at = self._usual = 0.0
+        self._sign = self._look_at = self._usual = self._well = 0.0
         self._gpus: Optional[Gpus] = None
         self._written, self._has_begun = 0, False
         self._kinds: Tuple[Tuple[str, str], ...] = ()
         self.note = ""
+        self._is_over = threading.Event()
+
+    def end(self) -> None:
+        """Watch no more: the ranks of a session outlive their run."""
+        self._is_over.set()
 
     def start(self) -> HangWatch:
         """Watch for as long as this process lives; not without /proc, or if it was never to."""
@@ -60,15 +66,17 @@ class HangWatch:
         return self
 
     def tell(self, say: Optional[Callable[[str], None]]) -> str:
-        """Say what the log is to have, once each; return `note`. Not called by the thread."""
+        """Say what the log is to have, once each; return `note`, or nothing once the run is to be
+        stopped. Not called by the thread."""
         while self._lines and say:
             say(self._lines.pop(0))
-        return self.note
+        return "" if self.stop_reason else self.note
 
     def _run(self) -> None:
         self._sign, self._gpus = time.monotonic(), Gpus.open()
         while any(child.alive for child, _, _ in self._ranks):
-            time.sleep(min(1.0, self._after / 4))
+            if self._is_over.wait(min(1.0, self._after / 4)):
+                return
             try:
                 self._turn()
             except Exception:  # no descriptor is free, a disk is full: another time
@@ -93,6 +101,8 @@ class HangWatch:
 
     def _last_sign(self) -> float:
         """Return when the run last printed, or wrote an event file."""
+        if prompts.open_prompts(self._folder):  # whoever sits there knows that it stands still
+            self._output.heard_at = time.monotonic()
         if time.monotonic() - self._output.heard_at < self._after / 2:
             return self._output.heard_at
         written = _bytes_below(self._folder / EVENTS_FOLDER)
@@ -107,19 +117,28 @@ class HangWatch:
         silent = now - self._sign
         if verdict is None:
             self._goes_on(silent)
+            self._well = now
             self._look_at = now + max(self._after / 4, min(silent / 4, LOOK_AGAIN_S))
-        elif verdict.certain or (again and silent > self._patience(verdict)):
+        elif verdict.certain or (again and self._is_long(now, verdict)):
             if not self.note:
                 self._lines.append(f"{HANG_PREFIX}{verdict.text} (silent for {_duration(silent)})")
-            self.note = f"{STANDS_STILL} for {_duration(silent)}: {verdict.text}"
-            self.is_stopped = self._stops and not verdict.elsewhere
+            self.note = f"{NO_PROGRESS} for {_duration(silent)}: {verdict.text}"
+            if self._stops and not verdict.elsewhere:
+                past = self.note.replace(NO_PROGRESS, MADE_NO_PROGRESS, 1)
+                self.stop_reason = f"stopped by --stop-when-hung: {past}"
             self._look_at = now + LOOK_AGAIN_S
         else:
             self._look_at = now + min(self._after / 4, CONFIRMED_AFTER_S)
 
-    def _patience(self, verdict: Verdict) -> float:
-        """Return the seconds of silence after which a verdict that may be wrong is said."""
-        return max(USUAL * self._usual, PATIENCE_ELSEWHERE * self._after * verdict.elsewhere)
+    def _is_long(self, now: float, verdict: Verdict) -> bool:
+        """Say whether the silence is long enough for a verdict that may be wrong.
+
+        What comes from elsewhere by fits and starts may have come since the last sign.
+        """
+        since_well = now - max(self._sign, self._well)
+        if verdict.elsewhere and since_well <= PATIENCE_ELSEWHERE * self._after:
+            return False
+        return now - self._sign > USUAL * self._usual
 
     def _goes_on(self, silent: float) -> None:
         if self.note:

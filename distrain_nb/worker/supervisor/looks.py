@@ -11,10 +11,11 @@ from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, 
 
 from distrain_nb.worker.files.folder import HELD_FILE, LOOK_FILE, WHERE_FILE
 from distrain_nb.worker.machine import waits
+from distrain_nb.worker.machine.connections import Connections
 from distrain_nb.worker.machine.gpus import Gpus
-from distrain_nb.worker.supervisor.verdict import SeenRank
+from distrain_nb.worker.supervisor.acts import SeenRank
 
-SAMPLES, LOOKS, BETWEEN_LOOKS_S = 5, 6, 0.4
+SAMPLES, LOOKS, BETWEEN_LOOKS_S = 10, 6, 0.4
 ANSWER_WITHIN_S = 3.0
 
 
@@ -77,7 +78,7 @@ def _seen_rank(folder: Path, member: RankProcess, view: _View) -> SeenRank:
     is_held = answer is None and index in view.held  # else the file may be of an earlier look
     held = _text(folder / HELD_FILE.format(index)) if is_held else ""
     target = looks[-1].target if looks else ""
-    peer = waits.peer(pid, target) if target.startswith("socket:") else ""
+    peer = Connections(pid).peer(target) if target.startswith("socket:") else ""
     gpu = view.busy.get(index, 0.0)
     return SeenRank(member.label, looks, view.seconds, answer, held, word, peer=peer, gpu=gpu)
 

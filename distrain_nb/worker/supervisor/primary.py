@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import time
 from pathlib import Path
-from typing import Iterable, List, Optional, Union
+from typing import Iterable, List, Optional, Set, Union
 
 from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.files.status import Status
 
 CONNECT_WITHIN_S = 2.0
@@ -15,6 +16,11 @@ RETRY_EVERY_S = 0.5
 LOOK_EVERY_S = 1.0
 # By then its host has come up, and gone again before this one had.
 THERE_WITHIN_S = 600.0
+
+# The job is over when the primary ends, and these don't end by themselves. Reducers still sum for
+# workers that may finish.
+REDUCERS = "reducers"
+SERVING_ROLES = frozenset(["servers", REDUCERS])
 
 
 class Primary:
@@ -77,3 +83,12 @@ def _is_final(folder: Path) -> bool:
         return Status.read(folder).state.final
     except (FileNotFoundError, Damaged):
         return False
+
+
+def endless_roles(processes: Iterable[ProcessSpec], followed: object) -> Set[str]:
+    """Return the roles that don't end by themselves: workers of servers wait for work; where a
+    primary elsewhere is `followed`, all do."""
+    roles = {process.role for process in processes}
+    if followed:
+        return roles
+    return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)

@@ -5,7 +5,6 @@ Brings what all processes of a run print into its log.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import selectors
@@ -16,12 +15,12 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 from distrain_nb.worker.files import failure
 from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, REPORTED_FILE
+from distrain_nb.worker.files.folder import PIPE, REPORTED_FILE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.machine import system
@@ -30,6 +29,7 @@ from distrain_nb.worker.metrics.resources import SampledProcess
 from distrain_nb.worker.rank import ending, rank
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
+from distrain_nb.worker.supervisor.fork import fork_rank, lead_group, widened
 from distrain_nb.worker.supervisor.receiver import Receiver
 
 # The line of a kernel on a GPU whose assertion has failed; the exception to come doesn't name it.
@@ -53,9 +53,12 @@ class Output:
         self._echo = echo
         self._selector = selectors.DefaultSelector()
         self._splitters: Dict[int, LineSplitter] = {}
+        self._staying: Set[int] = set()  # streams of ranks that outlive this log
+        self._signs: Set[int] = set()  # that somebody else reads
         self.heard_at = time.monotonic()  # when a process last printed
         self.progress: Optional[progress.ProgressTracker] = None
         self.tell: Optional[Callable[[str], None]] = None  # has a line of the service in the log
+        self.receiver: Optional[Receiver] = None
         self.assertions: Dict[int, str] = {}  # by process, the first that has failed on its GPU
 
     @property
@@ -63,9 +66,22 @@ class Output:
         """Why the log can't be written just now; empty when it can."""
         return self._log.trouble
 
-    def add(self, descriptor: int, process: int, stream: str) -> None:
+    def add(self, descriptor: int, process: int, stream: str, *, stays: bool = False) -> None:
+        """Log a stream of a process; one that `stays` is left open at the end."""
         self._splitters[descriptor] = LineSplitter(process, stream)
         self._selector.register(descriptor, selectors.EVENT_READ)
+        if stays:
+            self._staying.add(descriptor)
+
+    def watch(self, descriptor: int) -> None:
+        """End the wait of `turn` when there is something here, and leave it to be read."""
+        self._signs.add(descriptor)
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def unwatch(self, descriptor: int) -> None:
+        if descriptor in self._signs:
+            self._signs.remove(descriptor)
+            self._selector.unregister(descriptor)
 
     def wake_by(self, descriptor: int) -> None:
         """End the wait of `turn` also when something can be read here."""
@@ -74,7 +90,8 @@ class Output:
     def turn(self, wait: float) -> None:
         """Log what comes within `wait` seconds. Raises LogLost when the log can't hold it."""
         for key, _ in self._selector.select(wait):
-            self._read(key.fd)
+            if key.fd not in self._signs:
+                self._read(key.fd)
         moving = [splitter.moving() for splitter in self._splitters.values()]
         self._write(b"".join(moving))
         if self.progress is not None:
@@ -87,7 +104,9 @@ class Output:
     def drain(self, wait: float) -> None:
         """Log what is left in the streams, for `wait` seconds at most."""
         end = time.monotonic() + wait
-        while self._splitters and time.monotonic() < end:
+        while self._staying and self._selector.select(0) and time.monotonic() < end:
+            self.turn(0)
+        while self._splitters.keys() - self._staying and time.monotonic() < end:
             self.turn(0.05)
 
     def end_streams(self) -> None:
@@ -95,8 +114,10 @@ class Output:
         for descriptor, splitter in self._splitters.items():
             self._write(splitter.finish())
             self._selector.unregister(descriptor)
-            os.close(descriptor)
+            if descriptor not in self._staying:
+                os.close(descriptor)
         self._splitters.clear()
+        self._staying.clear()
         if self.progress is not None:
             self.progress.look(at_once=True)
 
@@ -106,6 +127,9 @@ class Output:
         self.end_streams()
         while not self._log.flush() and time.monotonic() < end:
             time.sleep(0.25)
+        self._selector.close()
+        if self.receiver is not None:
+            self.receiver.close()
         return self._log.close()
 
     def _read(self, descriptor: int) -> None:
@@ -120,8 +144,10 @@ class Output:
         self._write(splitter.feed(data) if data else splitter.finish())
         if not data:
             self._selector.unregister(descriptor)
-            os.close(descriptor)
             del self._splitters[descriptor]
+            if descriptor not in self._staying:  # a rank that has died has its session close it
+                os.close(descriptor)
+            self._staying.discard(descriptor)
 
     def _write(self, records: bytes) -> None:
         if self._echo is not None and records:
@@ -133,10 +159,6 @@ class Output:
                 words = f"{text.decode('utf-8', 'replace')} in {kernel.decode('utf-8', 'replace')}"
                 self.assertions.setdefault(int(process), words)
         self._log.write(records)
-
-
-PIPE_BYTES = 1 << 20
-_F_SETPIPE_SZ = 1031
 
 
 class Child:
@@ -198,10 +220,16 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
         pass
 
 
+def filled(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> Launch:
+    """Return a run's launch with all variables of its processes; `output` follows how far they
+    are."""
+    launch = replace(launch, processes=tuple(_filled(folder, launch, ports)))
+    return _followed(folder, launch, output)
+
+
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
     """Start everything; what it prints goes to `output`."""
-    launch = replace(launch, processes=tuple(_filled(folder, launch, ports)))
-    launch = _followed(folder, launch, output)
+    launch = filled(folder, launch, ports, output)
     if launch.mpirun:
         allowed = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
@@ -215,7 +243,13 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
             str(folder),
         ]
         return [_start_launcher(waiting, folder, launch, output)]
-    return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
+    children = []
+    for index, spec in enumerate(launch.processes):
+        pid, outputs = fork_rank(folder, launch, index, partial(_work, folder, launch, index))
+        for descriptor, stream in outputs:
+            output.add(descriptor, index, stream)
+        children.append(Child(pid, {index: spec}))
+    return children
 
 
 def processes_of(child: Child) -> Iterator[SampledProcess]:
@@ -240,7 +274,7 @@ def _followed(folder: Path, launch: Launch, output: Output) -> Launch:
     leads = any(process.rank == 0 for process in launch.processes)
     output.progress = progress.ProgressTracker(folder, output.tell if leads else None)
     leading = launch.processes[0].environment if launch.processes else {}
-    receiver = Receiver(folder, {**os.environ, **leading})
+    output.receiver = receiver = Receiver(folder, {**os.environ, **leading})
     variables = receiver.open()
     for process in launch.processes:
         process.environment.update(variables)
@@ -250,57 +284,15 @@ def _followed(folder: Path, launch: Launch, output: Output) -> Launch:
     return launch
 
 
-def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
-    pipes = [os.pipe(), os.pipe()]
-    supervisor = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _become_rank(folder, launch, index, [write for _, write in pipes], supervisor)
-    for (read, write), stream in zip(pipes, "oe"):
-        os.close(write)
-        _listen(read, index, stream, output)
-    return Child(pid, {index: launch.processes[index]})
-
-
-def _become_rank(
-    folder: Path, launch: Launch, index: int, outputs: List[int], supervisor: int
-) -> None:
-    """Run as a rank in the forked child; does not return."""
-    status = rank.FAILED
-    try:
-        _lead_group(supervisor, launch)
-        system.name_process(launch.processes[index].label)
-        for number, target in zip(outputs, (1, 2)):
-            os.dup2(number, target)
-        signal.set_wakeup_fd(-1)
-        os.closerange(3, 4096)
-        for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        os.environ.update(launch.processes[index].environment)
-        os.chdir(launch.working_folder)
-        if system.VARIABLE in launch.processes[index].environment:
-            system.limit(int(os.environ[system.VARIABLE]))
-        rank.renew()
-        if launch.processes[index].serves:
-            parameter_server.serve()
-        if launch.processes[index].role == "reducers":
-            reducer.serve(reducer.address(os.environ), launch.processes[index].label)
-            ending.leave(0)
-        status = rank.run(folder, index, launch.results if index == 0 else ())
-    except BaseException as error:
-        status = rank.fail(error, folder, index)
-    finally:
-        ending.leave(status, folder / PROGRAM_FOLDER)
-
-
-def _lead_group(supervisor: int, launch: Launch) -> None:
-    """Make this process lead a process group within the run's session.
-
-    Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
-    """
-    os.setpgid(0, 0)
-    rank.leave_notice(launch)
-    system.die_with_parent(supervisor)
+def _work(folder: Path, launch: Launch, index: int) -> int:
+    """Do in its process what that rank of a run is for."""
+    spec = launch.processes[index]
+    if spec.serves:
+        parameter_server.serve()
+    if spec.role == "reducers":
+        reducer.serve(reducer.address(os.environ), spec.label)
+        ending.leave(0)
+    return rank.run(folder, index, launch.results if index == 0 else ())
 
 
 def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output: Output) -> Child:
@@ -320,7 +312,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        preexec_fn=partial(_lead_group, os.getpid(), launch),
+        preexec_fn=partial(lead_group, os.getpid(), launch),
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
@@ -329,9 +321,4 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
 
 
 def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
-    try:
-        fcntl.fcntl(descriptor, _F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:  # an unprivileged user's limit: the pipe is smaller, and all still arrives
-        pass
-    os.set_blocking(descriptor, False)
-    output.add(descriptor, index, stream)
+    output.add(widened(descriptor), index, stream)

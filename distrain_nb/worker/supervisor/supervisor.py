@@ -1,4 +1,5 @@
-"""Starts the processes of a run on this machine, keeps their log, decides how the run ended."""
+"""Sees a run on this machine to its end: starts its processes, or hands a cell to those of a
+session; keeps their log, and decides how it ended."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import disk, failure, prompts
 from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -21,48 +22,50 @@ from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping
+from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
-from distrain_nb.worker.supervisor.primary import followed_primary
 from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of, start
+from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
+from distrain_nb.worker.supervisor.time_limit import (
+    DELETED_AFTER_S,
+    DRAIN_S,
+    FAILED_RANK_ENDS_WITHIN_S,
+    LAST_STATUS_WITHIN_S,
+    LOOK_EVERY_S,
+    NEVER,
+    OTHERS_FAIL_WITHIN_S,
+    PRIMARY_ENDS_WITHIN_S,
+    REDUCERS_END_WITHIN_S,
+    TURN_S,
+    TimeLimit,
+)
 from distrain_nb.worker.supervisor.watches import Watches
 
-OTHERS_FAIL_WITHIN_S = 0.3
-# A rank may wait for others when it has failed: JAX's says goodbye to all of them first.
-FAILED_RANK_ENDS_WITHIN_S = 10.0
-# A worker fails when the primary ends, which is success, and a while before that can be seen.
-PRIMARY_ENDS_WITHIN_S = 5.0
-TURN_S = 0.1
-DRAIN_S = 1.0
-LOOK_EVERY_S = 0.5
-LAST_STATUS_WITHIN_S = 5.0
-# A store that is mounted anew may be away for a moment.
-DELETED_AFTER_S = 5.0
-# Reducers of a job that has succeeded say what they have done, which a busy machine makes long.
-REDUCERS_END_WITHIN_S = 30.0
-NEVER = float("inf")
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
 # Files that are given up one by one when the disk is full, for room to say so.
 RESERVE_FILES = 8
 RESERVE_BYTES = 32 << 10
 
-# The job is over when the primary ends, and these don't end by themselves. Reducers still sum for
-# workers that may finish.
-REDUCERS = "reducers"
-SERVING_ROLES = frozenset(["servers", REDUCERS])
-
 # Who says in the log what no process of the run can: as services do in theirs.
 SERVICE = Process(-1, "service", "service", 0)
 
 
 class Supervisor:
-    """One run, from its launch file to its last status; `echo` is given the log's records."""
+    """One run, from its launch file to its last status; `echo` is given the log's records, `crew`
+    has its ranks."""
 
-    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        echo: Optional[Callable[[bytes], None]] = None,
+        crew: Optional[Crew] = None,
+    ) -> None:
         self._folder = folder
+        self._crew = crew or Crew()
         self._echo = echo
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
@@ -73,15 +76,15 @@ class Supervisor:
         self._cancel = self._gives_way = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
-        self._primary = followed_primary(self._launch.follows)
+        self._primary = primary.followed_primary(self._launch.follows)
+        self._endless_roles = primary.endless_roles(self._launch.processes, self._primary)
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
         now = time.monotonic()
-        seconds, self._too_long = self._launch.longest(now - self._began)
-        self._deadline = now + seconds
-        self._notice_at = self._deadline - (self._launch.signal_before or 0.0)
+        prompts.forget(self._folder)
+        self._limit = TimeLimit(self._folder, self._launch, now - self._began)
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
@@ -98,15 +101,11 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
-        system.adopt_orphans()
-        signal.signal(signal.SIGTERM, self._on_terminate)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR1, self._on_notice)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])  # see replica/start.py
+        self._crew.take_signals(self._on_terminate, self._on_notice)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
-        output.wake_by(system.wakeup())
+        output.wake_by(self._crew.wakeup())
         output.tell = partial(self._say, output)
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
@@ -114,7 +113,8 @@ class Supervisor:
             self._start(output)
             self._watch(output)
             has_saved = self._ending == self._grace.ending and not self._cancel_requested()
-            failed = self._ending == (State.FAILED, "") and not self._cancel_requested()
+            is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
+            failed = self._ending == (State.FAILED, "") and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
@@ -135,15 +135,16 @@ class Supervisor:
         self._cancel = True
 
     def _on_notice(self, *_: Any) -> None:
-        self._notice_at = 0.0
+        self._limit.notice()
 
     def _cancel_requested(self) -> bool:
-        return self._cancel or (self._folder / CANCEL_FILE).exists()
+        asked = self._cancel or self._crew.is_ending
+        return asked or (self._folder / CANCEL_FILE).exists()
 
     def _start(self, output: Output) -> None:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
-        self._children += start(self._folder, self._retries.launch(), numbers, output)
+        self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
@@ -160,18 +161,24 @@ class Supervisor:
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
             try:
-                output.turn(TURN_S)
+                output.turn(min(TURN_S, max(0.0, self._judge_at - time.monotonic())))
             except LogLost as lost:
                 self._decide(State.FAILED, str(lost))
-            self._reap()
+            for child, status, peak in self._crew.ends():
+                self._judge_exit(child, status, peak)
             self._keep_time()
             self._give_way()
-            self._save(note=output.trouble or self._hear_doctor(output))
+            hung = self._hear_doctor(output)
+            self._save(note=output.trouble or self._limit.note or hung)
         self._ending = self._ending or (State.FAILED, "")
         self._ports.clear()
-        for pid in system.descendants(os.getpid()):
-            system.kill(pid)
+        if self._doctor:
+            self._doctor.end()
+        if self._sampler:
+            self._sampler.end()
+        self._crew.kill_rest()
         output.drain(DRAIN_S)
+        self._crew.finish(output)
         output.end_streams()
         if self._charts:
             self._charts.finish()
@@ -195,20 +202,6 @@ class Supervisor:
             self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
         return index
 
-    def _reap(self) -> None:
-        while True:
-            try:
-                pid, wait_status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            for child in self._children:
-                if child.pid == pid:
-                    child.alive = False
-                    peak = used.ru_maxrss << 10  # in KiB, on Linux
-                    self._judge_exit(child, failure.exit_status(wait_status), peak)
-
     def _judge_exit(self, child: Child, status: int, peak: int) -> None:
         by_others = status == -signal.SIGKILL and time.monotonic() < self._kill_at
         if status == 0:
@@ -217,7 +210,7 @@ class Supervisor:
             outcome = "stopped"
             if not self._ending:
                 self._decide(State.FAILED, self._grace.reason)
-            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles:
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status, peak)
@@ -240,13 +233,6 @@ class Supervisor:
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
 
-    def _endless_roles(self) -> Set[str]:
-        """Return the roles that don't end by themselves: workers of servers wait for work."""
-        roles = {spec.role for spec in self._launch.processes}
-        if self._primary:
-            return roles
-        return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
-
     def _say_what_was_cut(self, output: Output) -> None:
         for label in self._cut:
             self._say(
@@ -254,6 +240,8 @@ class Supervisor:
                 f"{label} was still running {self._launch.grace:g} s after the primary had ended, "
                 "and was stopped: what it had not printed or saved is lost",
             )
+        for sentence in self._crew.remarks():
+            self._say(output, sentence)
 
     def _say(self, output: Output, text: str) -> None:
         """Have it in the log as no process's of the run."""
@@ -280,14 +268,14 @@ class Supervisor:
         if living := [child for child in self._children if child.alive]:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
-            if child.roles <= SERVING_ROLES - {REDUCERS}:
+            if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
                 child.signal(signal.SIGTERM)
         self._terminate_at = time.monotonic() + self._launch.grace
 
     def _end_reducers(self) -> None:
         """End the reducers when nobody is left to sum for."""
         living = [child for child in self._children if child.alive]
-        if all(child.roles == {REDUCERS} for child in living):
+        if all(child.roles == {primary.REDUCERS} for child in living):
             for child in living:
                 if not child.signalled:
                     child.signal(signal.SIGTERM)
@@ -303,6 +291,7 @@ class Supervisor:
 
     def _keep_time(self) -> None:
         now = time.monotonic()
+        self._hold(self._limit.paused())
         if self._cancel_requested():  # perhaps because of what has failed, by who starts all hosts
             self._decide(State.FAILED if self._failures else State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
@@ -310,13 +299,14 @@ class Supervisor:
         # Nobody can see or stop the run then; who hears its log has other means.
         if self._echo is None and self._place.away() > DELETED_AFTER_S:
             self._decide(State.CANCELLED, "its folder has been deleted")
-        if now >= self._deadline:
-            self._decide(State.FAILED, self._too_long)
+        is_over, too_long = self._limit.passed()
+        if is_over:
+            self._decide(State.FAILED, too_long)
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
-        if now >= self._notice_at:
+        if self._limit.takes_notice():
             self._give_notice()
         if now >= self._terminate_at:
             self._terminate(now)
@@ -327,9 +317,16 @@ class Supervisor:
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
 
+    def _hold(self, seconds: float) -> None:
+        """Put off for so long what would end a rank at whose prompt somebody sits."""
+        self._judge_at += seconds
+        self._failed_at = {pid: at + seconds for pid, at in self._failed_at.items()}
+        if self._ending and self._ending[0] is State.SUCCEEDED and not self._cancel_requested():
+            self._terminate_at += seconds
+            self._kill_at += seconds
+
     def _give_notice(self) -> None:
         """Ask the program to save ahead of the time limit, if it can be asked."""
-        self._notice_at = NEVER
         if not self._ending:
             phase = "saving ahead of the time limit" if self._grace.ask(ahead=True) else ""
             self._status = self._status.reach(phase or "near the time limit, without on_stop")

@@ -39,10 +39,13 @@ class Watches:
         """Say what the log is to have, once each; return what is to stand beside the state."""
         self._hung = self._hangs.tell(say)
         self._deviations.tell(say)
-        if self._hung and self._hangs.is_stopped:
-            self.stop_reason = f"stopped by --stop-when-hung: {self._hung}"
-        self.stop_reason = self.stop_reason or self._deviations.strict_reason
+        self.stop_reason = self._hangs.stop_reason or self._deviations.strict_reason
         return _joined(self._hung, self._deviations.note)
+
+    def end(self) -> None:
+        """Watch no more: the ranks of a session outlive their run."""
+        self._hangs.end()
+        self._deviations.end()
 
     def finish(self, ending: Ending, say: Say) -> Ending:
         """Compare the ranks once more, when the last has ended. Return how the run has ended: with

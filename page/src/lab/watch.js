@@ -31,7 +31,7 @@ class Ends {
   }
 }
 
-/** Tells of each run that stands still, once for each reason. */
+/** Tells of each run that makes no progress, once for each reason. */
 class Alarms {
   /** @type {Map<number, string> | null} by number; null at first */
   known = null;

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import image_of
@@ -15,7 +15,7 @@ from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, w
 from distrain_nb.layout.formats.reading import flags, lost_settings
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
-from distrain_nb.layout.traffic import reduction_image
+from distrain_nb.places.vertex.forms.rest import has_empty_pool, near_image, request_command
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs, machine_spec
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 COMMAND = "gcloud ai custom-jobs create"
 
 _FILE = "config.yaml"
+# `gcloud topic escaping`: a list or a dictionary may name another delimiter than a comma.
+_DELIMITER = re.compile(r"\^([^^]+)\^")
 _SPEC = {
     "machine-type": ("machineSpec", "machineType"),
     "accelerator-type": ("machineSpec", "acceleratorType"),
@@ -36,18 +38,24 @@ def custom_job_command(layout: Layout) -> str:
     """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
     region = shell_word(layout.region or pieces.LOCATION)
     head = [f"--region={region}", f"--display-name={pieces.JOB_NAME}"]
-    if _needs_file(layout):
-        return with_file(COMMAND, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
+    spec = custom_job_spec(layout)
+    if _pools_need_file(layout):
+        if has_empty_pool(spec):
+            return request_command(layout, spec)
+        return with_file(COMMAND, [*head, f"--config={_FILE}"], spec, "  ")
     specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}
     positions = range(max(specs, default=-1) + 1)
     pools = [f"--worker-pool-spec={shell_word(specs.get(position, ''))}" for position in positions]
+    if "scheduling" in spec:
+        words = [*head, *pools, f"--config={_FILE}"]
+        return with_file(COMMAND, words, {"scheduling": spec["scheduling"]}, "  ")
     return lines(COMMAND, [*head, *pools], "  ")
 
 
-def _needs_file(layout: Layout) -> bool:
+def _pools_need_file(layout: Layout) -> bool:
     return any(
         pool.disk_type or pool.disk_gb is not None or pool.topology for _, pool in layout.pools()
-    ) or any(value is not None for value in (layout.scheduling, layout.timeout, layout.max_wait))
+    )
 
 
 def _flag(layout: Layout, role: Role, pool: Pool) -> str:
@@ -85,7 +93,7 @@ def from_custom_job(words: Sequence[str], config: object) -> Imported:
     region, specs, dropped, arguments = None, [], [], []
     for name, value in flags(words, "create"):
         if name == "args":
-            arguments += value.split(",")
+            arguments += split_list(value)
         elif name == "worker-pool-spec" and ("=" in value or not unchosen(value)):
             specs.append(_spec(value))
         elif unchosen(value) or name != "region":
@@ -100,7 +108,7 @@ def from_custom_job(words: Sequence[str], config: object) -> Imported:
     script = _script_of_specs(specs)
     dropped += [] if script else [f"--args={argument}" for argument in arguments]
     imported = from_specs(spec)
-    layout = _near_image(replace(imported.layout, region=region))
+    layout = near_image(replace(imported.layout, region=region))
     lost = (*imported.left_out, *dropped)
     runs = (*script, *arguments) if script else ()
     return Imported(COMMAND, layout, lost, runs, imported.values)
@@ -116,19 +124,16 @@ def _script_of_specs(specs: Sequence[dict[str, Json]]) -> tuple[str, ...]:
     return ("-m", str(module)) if module else (str(script),) if script else ()
 
 
-def _near_image(layout: Layout) -> Layout:
-    pool = layout.reducers
-    if pool and pool.image is None:
-        pool = replace(pool, image=reduction_image(current(), None))
-    if pool and pool.image == reduction_image(current(), layout.region):
-        pool = replace(pool, image=None)
-    return replace(layout, reducers=pool)
+def split_list(text: str) -> list[str]:
+    """Return the items of a list as gcloud reads it."""
+    delimiter = _DELIMITER.match(text)
+    return text[delimiter.end() :].split(delimiter[1]) if delimiter else text.split(",")
 
 
 def _spec(text: str) -> dict[str, Json]:
     spec: dict[str, Json] = {}
     parts: dict[str, dict[str, Json]] = {}
-    for pair in filter(None, text.split(",")):
+    for pair in filter(None, split_list(text)):
         key, _, value = pair.partition("=")
         if key == "replica-count":
             spec["replicaCount"] = value if is_variable(value) else whole_number(value, key)

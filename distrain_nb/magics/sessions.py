@@ -1,0 +1,121 @@
+"""`%distrain session`: starts and ends sessions, and lists them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.api.sessions import IDLE, Session, sessions, start_session
+from distrain_nb.layout.options import OPTIONS, SPOT, duration
+from distrain_nb.magics.cell import show_long_work
+from distrain_nb.magics.command_line import HelpAsked, Parser, add_option
+from distrain_nb.magics.help import page_of, show
+from distrain_nb.run.session import find_session
+from distrain_nb.run.summary import plural
+
+if TYPE_CHECKING:
+    from distrain_nb.ui.sessions import SessionsTable
+
+ABOUT = {
+    "start": "start ranks that stay until the session is stopped, or idle for too long",
+    "stop": "end a session, its ranks and the cell that is at work in them",
+    "restart": "put new ranks in the place of those of a session, without their names",
+    "attach": "make a session this notebook's",
+    "list": "list the sessions",
+}
+
+
+def session_parser() -> Parser:
+    """Return the parser of `%distrain session`."""
+    parser = Parser(
+        prog="%distrain session",
+        description="Manage sessions: ranks that stay between cells. Without a verb, list them.",
+        allow_abbrev=False,
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name, about in ABOUT.items():
+        verb = verbs.add_parser(name, help=about, description=about, allow_abbrev=False)
+        if name == "start":
+            _add_start(verb)
+        elif name != "list":
+            verb.add_argument(
+                "session", nargs="?", default="", metavar="NAME", help="default: the only one"
+            )
+        if name == "restart":
+            verb.add_argument("--rank", type=int, metavar="N", help="only this rank")
+    return parser
+
+
+def _add_start(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--name", default="", metavar="NAME", help="name of the session")
+    verb.add_argument(
+        "--idle", default=IDLE, metavar="DURATION", help=f"end without a cell (default: {IDLE})"
+    )
+    group = verb.add_argument_group("its ranks")
+    for option in (*OPTIONS, SPOT):
+        add_option(group, option)
+    group.add_argument("--layout", metavar="NAME|FILE", help="saved layout to start from")
+    verb.set_defaults(**{option.field: argparse.SUPPRESS for option in (*OPTIONS, SPOT)})
+
+
+def run_session(words: Sequence[str]) -> Session | SessionsTable | None:
+    """Run `%distrain session` and return its value. Raises OptionError, DistrainError."""
+    try:
+        options = session_parser().read([*words])
+    except HelpAsked as request:
+        show(page_of(request.parser))
+        return None
+    return _VERBS[options.verb or "list"](vars(options))
+
+
+def _start(options: Mapping[str, Any]) -> Session:
+    layout = {name: value for name, value in options.items() if value is not argparse.SUPPRESS}
+    name, idle = layout.pop("name"), layout.pop("idle")
+    layout.pop("verb")
+    with show_long_work():
+        started = start_session(name, idle, layout)  # type: ignore[arg-type]
+    limit = duration(int(started.idle[1]))
+    ranks, are = plural(len(started.ranks), "rank"), "is" if len(started.ranks) == 1 else "are"
+    print(
+        f"session {started.name}: {ranks} {are} ready. %%distrain --in "
+        f"{started.name} runs a cell in them. It ends after {limit} without a cell (--idle), or "
+        f"with %distrain session stop {started.name}"
+    )
+    return started
+
+
+def _stop(options: Mapping[str, Any]) -> None:
+    session = find_session(options["session"])
+    session.stop()
+    print(f"session {session.name} has ended")
+
+
+def _restart(options: Mapping[str, Any]) -> None:
+    session = find_session(options["session"])
+    rank = options["rank"]
+    session.restart("all" if rank is None else rank)
+    which = "all ranks are" if rank is None else f"rank {rank} is"
+    print(f"session {session.name}: {which} new, without names")
+
+
+def _attach(options: Mapping[str, Any]) -> Session:
+    session = find_session(options["session"])
+    session.attach()
+    print(f"session {session.name} is this notebook's")
+    return Session(session.folder)
+
+
+def _list(_: Mapping[str, Any]) -> SessionsTable:
+    from distrain_nb.ui.sessions import sessions_table
+
+    return sessions_table(sessions())
+
+
+_VERBS: dict[str, Callable[[Mapping[str, Any]], Session | SessionsTable | None]] = {
+    "start": _start,
+    "stop": _stop,
+    "restart": _restart,
+    "attach": _attach,
+    "list": _list,
+}

@@ -1,0 +1,150 @@
+"""What a program makes before its cell, compared in a fork with what the notebook has."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace as with_values
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.gathering.resolve import SourceCode
+from distrain_nb.program.proof.forked import Untried, tried
+from distrain_nb.program.proof.replay import ALONE, SECONDS
+from distrain_nb.program.proof.texts import difference, texts_of, without_weights
+from distrain_nb.worker.rank import program as rank_program
+from distrain_nb.worker.rank.expected import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.program.gathering.gather import Gathering
+    from distrain_nb.program.gathering.resolve import Needed
+    from distrain_nb.program.program import Program
+    from distrain_nb.program.proof.replay import Replay, Texts
+
+Attempt = tuple["Program", "Gathering"]
+_MOST_NAMED = 3
+# What stands against statements, and may be no matter if their cells run again whole. An object
+# that belongs to the notebook's process group stays there.
+_MENDED = {"capture.rebound", "capture.not-portable"}
+
+
+class Difference(NamedTuple):
+    """A part of a name's object: what the notebook has, and what the program makes."""
+
+    name: str
+    path: str
+    notebook: str
+    program: str
+    is_rank: bool  # it is of rank 1 of 2
+
+
+def proven(attempt: Callable[[bool], Attempt], replay: Replay | Untried | None) -> Program:
+    """Return a program that makes what the notebook has: of statements, or where these don't, of
+    whole cells; else with findings that say what differs, or why nobody can tell."""
+    program, gathering = attempt(False)
+    if replay is None:
+        return program
+    if isinstance(replay, Untried):
+        return _untried(program, gathering, replay)
+    try:
+        differences = _differences(program, gathering, replay)
+        if not differences and not _errors(program):
+            return program
+        if not _errors(program) <= _MENDED:
+            return program
+    except Untried as why:
+        return _untried(program, gathering, why)
+    with suppress(Untried):
+        of_cells, gathered = attempt(True)
+        if not _errors(of_cells) and not _differences(of_cells, gathered, replay):
+            return of_cells
+    findings = [_finding(gathering.found[d.name], d) for d in differences]
+    return with_values(program, findings=(*findings, *program.findings))
+
+
+def _untried(program: Program, gathering: Gathering, why: Untried) -> Program:
+    """Say that what the program makes again is compared with nothing."""
+    remade = [needed for needed in gathering.found.values() if _is_made(needed)]
+    if not remade:
+        return program
+    names = ", ".join(f"`{needed.name}`" for needed in remade[:_MOST_NAMED])
+    message = f"nobody compared what ranks make again ({names}) with the notebook: {why}"
+    finding = Finding("capture.unproven", Severity.INFO, remade[0].where[0], message)
+    return with_values(program, findings=(*program.findings, finding))
+
+
+def _errors(program: Program) -> set[str]:
+    return {finding.code for finding in program.findings if finding.severity is Severity.ERROR}
+
+
+def _differences(program: Program, gathering: Gathering, replay: Replay) -> list[Difference]:
+    if _errors(program):
+        return []
+    there = [n for n in gathering.found.values() if n.name not in gathering.measured]
+    names = [n.name for n in there if _is_made(n) or n.name in replay.changed()]
+    if not names:
+        return []
+    namespace = gathering.world.seen.observer.namespace
+    kernel = {name: texts_of(name, namespace[name]) for name in names if name in namespace}
+    with TemporaryDirectory(prefix="distrain-") as folder:
+        program.write(Path(folder))
+        alone = _results(folder, names, ALONE)
+        other = _results(folder, names, replay.environment)
+    differences = []
+    for name in names:
+        if path := difference(kernel.get(name, {}), alone[name]):
+            notebook = kernel.get(name, {}).get(path, "")
+            differences.append(Difference(name, path, notebook, alone[name].get(path, ""), False))
+        elif replay.is_proven(name) and name in replay.other.after:
+            texts = replay.other.after[name], other[name]
+            if not replay.gives_weights(name):  # every rank has the notebook's
+                texts = without_weights(texts[0]), without_weights(texts[1])
+            if path := difference(*texts):
+                differing = texts[0].get(path, ""), texts[1].get(path, "")
+                differences.append(Difference(name, path, *differing, True))
+    return differences
+
+
+def _is_made(needed: Needed) -> bool:
+    return isinstance(needed.how, SourceCode) and needed.how.world and not needed.root
+
+
+class _AtCell(Exception):
+    """The program has come to its cell."""
+
+
+def _results(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
+    def work() -> Any:
+        before, main = dict(os.environ), ModuleType("__main__")
+        rank_program.prepare()
+        os.environ.clear()
+        os.environ.update({**before, **environment})
+        with suppress(_AtCell):
+            rank_program.run_in(main, Path(folder), _stop, is_trial=True)
+        names_there = vars(main)
+        return {n: texts_of(n, names_there[n]) if n in names_there else {} for n in names}
+
+    return tried(work, SECONDS)  # type: ignore[no-any-return]
+
+
+def _stop() -> None:
+    raise _AtCell
+
+
+def _finding(needed: Needed, difference: Difference) -> Finding:
+    assert isinstance(needed.how, SourceCode) or difference.is_rank
+    chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
+    where = chain[0].statement.where if chain else needed.where[0]
+    texts = [shown(t) or "nothing" for t in (difference.notebook, difference.program)]
+    of = "rank 1 of 2" if difference.is_rank else "the notebook"
+    message = (
+        f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} if the statements run again"
+        f" that made `{difference.name}` ({where}): move {where}, and what has changed"
+        f" `{difference.name}` since, into the cell"
+    )
+    return Finding("capture.process-bound", Severity.ERROR, needed.where[0], message)

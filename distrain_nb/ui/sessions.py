@@ -1,0 +1,108 @@
+"""Sessions and the names of their ranks, as tables of text and HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.run.summary import duration
+from distrain_nb.ui.table import as_text
+from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.machine.system import resident_bytes
+
+if TYPE_CHECKING:
+    from distrain_nb.run.session import SessionHandle
+
+NONE_YET = "no sessions: %distrain session start -n 2 --name lab starts one"
+
+
+@dataclass(frozen=True)
+class SessionsTable:
+    """Rows of text below their headings; prints as text, and shows as a table in a notebook."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str
+
+    def __repr__(self) -> str:
+        return as_text(self.headings, self.rows, "") if self.rows else self.empty
+
+    def _repr_html_(self) -> str:
+        if not self.rows:
+            return f"<p>{html.escape(self.empty)}</p>"
+        head = "".join(f"<th>{html.escape(text)}</th>" for text in self.headings)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def sessions_table(sessions: Iterable[SessionHandle]) -> SessionsTable:
+    """Return a row for each session: its ranks, place, last cell, idle time and memory."""
+    headings = ("session", "ranks", "state", "where", "last cell", "idle", "ends after", "memory")
+    return SessionsTable(headings, tuple(map(_session_row, sessions)), NONE_YET)
+
+
+def _session_row(session: SessionHandle) -> tuple[str, ...]:
+    status, present, ranks = session.status, session.present, session.ranks
+    dead = [process for process in ranks.values() if process.outcome]
+    count = f"{len(ranks) - len(dead)} of {len(ranks)}" if dead else str(len(ranks))
+    if status.state.final:
+        ended = status.phase if status.phase != str(status.state) else status.error
+        return (session.name, count, ended or "ended", session.backend, present.last, "", "", "")
+    idle, limit = session.idle
+    at_work = f"at work: run {present.run} ({present.name})" if present.run else "ready"
+    memory = sum(resident_bytes(process.pid) for process in ranks.values() if process.pid)
+    return (
+        *(session.name, count, at_work, session.backend, present.last),
+        *(duration(idle), duration(limit), readable_size(memory)),
+    )
+
+
+def names_table(session: SessionHandle) -> SessionsTable:
+    """Return a row for each name that ranks of a session have, marked where they differ."""
+    living = [rank for rank, process in session.ranks.items() if not process.outcome]
+    tables = session.names(living).tables
+    names = dict.fromkeys(name for rank in living for name in tables[rank] if name.isidentifier())
+    rows = [_name_row(name, {rank: tables[rank].get(name) for rank in living}) for name in names]
+    headings = ("name", "type", "shape", "dtype", "device", "memory", "set by", "ranks")
+    empty = f"the ranks of session {session.name} have no names yet"
+    return SessionsTable(headings, tuple(rows), empty)
+
+
+def _name_row(name: str, of_ranks: Mapping[int, Mapping[str, Any] | None]) -> tuple[str, ...]:
+    present = {rank: entry for rank, entry in of_ranks.items() if entry is not None}
+    texts = [
+        _joined(str(entry[field]) for entry in present.values())
+        for field in ("type", "shape", "dtype", "device")
+    ]
+    memory = max(int(entry["bytes"]) for entry in present.values())
+    latest = max(present.values(), key=lambda entry: int(entry["set"]))
+    line = f", line {latest['line']}" if latest["line"] else ""
+    origin = f"{latest['cell']}{line}" if latest["set"] >= 0 else "the notebook"
+    return (
+        name,
+        *texts,
+        readable_size(memory) if memory else "",
+        origin,
+        _where(present, len(of_ranks)),
+    )
+
+
+def _where(present: Mapping[int, Mapping[str, Any]], ranks: int) -> str:
+    if len(present) < ranks:
+        return f"only {', '.join(map(str, present))}"
+    same = {(entry["same"], entry["shape"], entry["type"]) for entry in present.values()}
+    return "differ" if len(same) > 1 or _differ(present.values()) else ""
+
+
+def _differ(entries: Iterable[Mapping[str, Any]]) -> bool:
+    return len({entry["content"] for entry in entries if entry["content"]}) > 1
+
+
+def _joined(texts: Iterable[str]) -> str:
+    parts: Sequence[str] = [*dict.fromkeys(texts)]
+    return " | ".join(parts)

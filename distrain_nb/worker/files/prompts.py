@@ -1,0 +1,222 @@
+"""The files by which a rank asks whoever sits at the notebook: in `prompts`, in a run's folder.
+
+A process that asks has three of them, by its number in the log and its process id, as what a rank
+forks may ask too: `asked-…` has what it says and asks, a JSON object a line; `answers-…` is a named
+pipe, as a password must never lie in a file; `open-…` is there while it waits at a prompt.
+`listener-PID.json` says of a kernel whether somebody there can answer. `request.json` is what one
+process asks of the others; each answers in a `reply-…` of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import private_folder
+from distrain_nb.worker.files.folder import PROMPTS_FOLDER
+from distrain_nb.worker.files.status import Owner
+
+STOP, EVALUATE = "stop", "evaluate"  # what a request asks of a rank
+_REQUEST, _QUIT = "request.json", "quit"
+_LISTENER, _REPLY = "listener-{}.json", "reply-{}-{}.json"
+_ASKED, _ANSWERS, _OPEN = "asked-", "answers-", "open-"
+_LEFT_BY_ATTEMPTS = ("asked-*", "answers-*", "open-*", "reply-*", _REQUEST, _QUIT)
+
+
+class Asker(NamedTuple):
+    """A process that asks: its number in the log, and its process id."""
+
+    process: int
+    pid: int
+
+    @property
+    def alive(self) -> bool:
+        return os.path.exists(f"/proc/{self.pid}")
+
+    @classmethod
+    def of(cls, name: str) -> Optional[Asker]:
+        """Read the end of a file's name; None for another's."""
+        process, _, pid = name.partition("-")
+        return cls(int(process), int(pid)) if process.isdigit() and pid.isdigit() else None
+
+    def asked(self, folder: Path) -> Path:
+        return folder / PROMPTS_FOLDER / f"{_ASKED}{self.process}-{self.pid}"
+
+    def answers(self, folder: Path) -> Path:
+        return folder / PROMPTS_FOLDER / f"{_ANSWERS}{self.process}-{self.pid}"
+
+    def open(self, folder: Path) -> Path:
+        return folder / PROMPTS_FOLDER / f"{_OPEN}{self.process}-{self.pid}"
+
+
+def askers(folder: Path) -> List[Asker]:
+    """Return the processes that have asked, in the order of their numbers."""
+    return sorted(_named(folder, _ASKED))
+
+
+def open_prompts(folder: Path) -> List[Asker]:
+    """Return the processes that wait at a prompt now."""
+    return sorted(asker for asker in _named(folder, _OPEN) if asker.alive)
+
+
+def _named(folder: Path, prefix: str) -> Iterator[Asker]:
+    try:
+        names = os.listdir(str(folder / PROMPTS_FOLDER))
+    except OSError:  # nobody has asked, and nobody listens
+        return
+    for name in names:
+        asker = Asker.of(name[len(prefix) :]) if name.startswith(prefix) else None
+        if asker is not None:
+            yield asker
+
+
+# -- who can answer -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A kernel that follows the run, and whether somebody there can answer."""
+
+    owner: Owner
+    answers: bool = False
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write in one step. Not synced: nobody reads these after a power cut, and each run has one."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    draft.write_bytes(data)
+    os.replace(str(draft), str(path))
+
+
+def listen(folder: Path, *, answers: bool) -> None:
+    """Note that this process follows the run, before a rank may ask for it."""
+    private_folder(folder / PROMPTS_FOLDER)
+    listener = Listener(Owner.of(os.getpid()), answers)
+    _replace(_listener_file(folder), fields.encode(listener))
+
+
+def end_listening(folder: Path) -> None:
+    """Take back what `listen` has noted."""
+    try:
+        _listener_file(folder).unlink()
+    except OSError:  # the run has been deleted
+        pass
+
+
+def _listener_file(folder: Path) -> Path:
+    return folder / PROMPTS_FOLDER / _LISTENER.format(os.getpid())
+
+
+def is_answered(folder: Path) -> Optional[bool]:
+    """Return whether somebody can answer; None where nobody follows the run."""
+    answer: Optional[bool] = None
+    for file in (folder / PROMPTS_FOLDER).glob(_LISTENER.format("*")):
+        try:
+            listener = fields.read(Listener, file)
+        except (OSError, fields.Damaged):  # it has just been taken back
+            continue
+        if listener.owner.alive:
+            answer = bool(answer) or listener.answers
+    return answer
+
+
+# -- questions and answers ------------------------------------------------------------------------
+
+
+def send_answer(folder: Path, asker: Asker, number: int, text: Optional[str]) -> None:
+    """Answer question `number` of a process; None says that there will be no answer."""
+    data = json.dumps({"number": number, "text": text}).encode() + b"\n"
+    try:
+        pipe = os.open(str(asker.answers(folder)), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENXIO):  # the process asks no more
+            return
+        raise
+    try:
+        os.set_blocking(pipe, True)
+        os.write(pipe, data)
+    except BrokenPipeError:
+        pass
+    finally:
+        os.close(pipe)
+
+
+def note_quit(folder: Path) -> None:
+    """Note that somebody has left a debugger by `q`: the run ends, whoever else is asked."""
+    (folder / PROMPTS_FOLDER / _QUIT).touch()
+
+
+def is_quit(folder: Path) -> bool:
+    return (folder / PROMPTS_FOLDER / _QUIT).exists()
+
+
+def forget(folder: Path) -> None:
+    """Remove what the processes of an attempt have left; keep who listens."""
+    for pattern in _LEFT_BY_ATTEMPTS:
+        for file in (folder / PROMPTS_FOLDER).glob(pattern):
+            try:
+                file.unlink()
+            except OSError:
+                pass
+
+
+# -- requests of one process to the others --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PromptRequest:
+    """Something asked of processes `targets`: to STOP at a prompt, or to EVALUATE `text`, whose
+    value they give as `style` ("p" or "pp") shows it."""
+
+    name: str
+    kind: str
+    targets: Tuple[int, ...]
+    text: str = ""
+    style: str = "p"
+
+
+def make_request(
+    folder: Path, kind: str, targets: Sequence[int], text: str = "", style: str = "p"
+) -> PromptRequest:
+    """Ask it of the ranks of a run. The next request takes its place."""
+    name = f"{os.getpid()}-{time.monotonic_ns()}"
+    request = PromptRequest(name, kind, tuple(targets), text, style)
+    private_folder(folder / PROMPTS_FOLDER)
+    _replace(folder / PROMPTS_FOLDER / _REQUEST, fields.encode(request))
+    return request
+
+
+def request(folder: Path) -> Optional[PromptRequest]:
+    """Return what was asked last; None where nothing was."""
+    try:
+        return fields.read(PromptRequest, folder / PROMPTS_FOLDER / _REQUEST)
+    except (OSError, fields.Damaged):
+        return None
+
+
+def reply(folder: Path, request: PromptRequest, index: int, text: str) -> None:
+    """Give the answer of process `index`."""
+    file = folder / PROMPTS_FOLDER / _REPLY.format(request.name, index)
+    _replace(file, json.dumps({"text": text}).encode())
+
+
+def take_replies(folder: Path, request: PromptRequest, seconds: float) -> Dict[int, str]:
+    """Wait for the answers of all that were asked, so long at most; return them by process."""
+    replies: Dict[int, str] = {}
+    end = time.monotonic() + seconds
+    while True:
+        for index in request.targets:
+            file = folder / PROMPTS_FOLDER / _REPLY.format(request.name, index)
+            if index not in replies and file.exists():
+                content: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+                replies[index] = str(content["text"])
+                file.unlink()
+        if len(replies) == len(request.targets) or time.monotonic() > end:
+            return replies
+        time.sleep(0.05)
