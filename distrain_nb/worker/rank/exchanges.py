@@ -39,6 +39,7 @@ class Exchanges:
         self._generation = 0  # groups that were destroyed count anew
         self._noted = -1  # the number of the last record
         self._looks = False
+        self._names: Dict[int, str] = {}  # of groups, by `id`
 
     def skip(self) -> None:
         """Pass over what there is."""
@@ -84,21 +85,31 @@ class Exchanges:
             any(frame.get("name") == _BACKWARD for frame in frames),
         )
 
-    def mark(self, operation: str, tensor: Any, group: Any, *, in_backward: bool = False) -> None:
+    def mark(self, operation: str, tensor: Any, group: Any) -> None:
         """Mark the collective that begins: a rank that gloo aborts in it leaves no other word."""
         c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
         group = group if group is not None else c10d._get_default_group()
-        if c10d._world.pg_coalesce_state.get(group):  # it becomes part of another
-            return
+        if not c10d._world.pg_coalesce_state.get(group):  # else it becomes part of another
+            size = "×".join(map(str, tensor.shape)) or "one"
+            self._mark(group, f"{operation}\t{size}\t{place()}\t0")
+
+    def mark_exchange(self, group: Any, line: str) -> None:
+        """Mark the exchange of gradients that the next backward pass of a module begins."""
+        self._mark(group, f"all_reduce\t\t{line}\t1")
+
+    def _mark(self, group: Any, words: str) -> None:
+        name = self._names.get(id(group))
+        if name is None:
+            c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+            name = self._names[id(group)] = str(c10d._world.pg_names.get(group, ""))
         number = group._get_sequence_number_for_group() + 1
-        size = ("×".join(map(str, tensor.shape)) or "one") if tensor is not None else ""
-        call = (self._generation, c10d._world.pg_names.get(group, ""), number, operation)
-        RECORD.mark("\t".join(map(str, (*call, size, place(), int(in_backward)))))
+        RECORD.mark(f"{self._generation}\t{name}\t{number}\t{words}")
 
     def group_ends(self) -> None:
         """Note what there is before a group goes, whose numbers begin anew."""
         self.note(_LAST_AT_END)
         self._generation += 1
+        self._names.clear()
 
     def end(self) -> None:
         """Note the last collectives. Where there are none, say so if it can be known."""

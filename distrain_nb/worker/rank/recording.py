@@ -110,12 +110,11 @@ def _change_ddp(module: Any) -> None:
     def forward(self: Any) -> None:
         if torch.is_grad_enabled():
             exchanges_now = bool(self.require_backward_grad_sync)
-            is_followed = WATCH.forward(self, exchanges=exchanges_now)
+            line = WATCH.forward(self, exchanges=exchanges_now)
             # Buffers would be sent first; on a GPU the exchange has no line to compare.
             is_next = self.device_type == "cpu" and not self.modules_buffers
-            if is_followed and exchanges_now and is_next:
-                group = self.process_group
-                exchanges.EXCHANGES.mark("all_reduce", None, group, in_backward=True)
+            if line is not None and exchanges_now and is_next:
+                exchanges.EXCHANGES.mark_exchange(self.process_group, line)
 
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -20,7 +20,7 @@ from distrain_nb.worker.rank.projections import row_projections
 from distrain_nb.worker.rank.stacks import place
 from distrain_nb.worker.rank.weights import WATCH
 
-FOLLOWED_EPOCHS, MOST_BATCHES, MOST_SAMPLES = 2, 64, 512
+FOLLOWED_EPOCHS, MOST_BATCHES, MOST_SAMPLES = 2, 32, 512
 _NOTED_AT = (2, 16, MOST_BATCHES)  # batches
 _MOST_LEAVES = 2
 MOST_LOADERS = 32

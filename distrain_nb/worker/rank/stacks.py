@@ -85,8 +85,9 @@ def leave_word(traceback: Optional[TracebackType]) -> None:
 def place() -> str:
     """Return the innermost line of the program on this thread's stack: `Cell In[7], line 3`."""
     frame: Optional[FrameType] = sys._getframe(1)
+    folder = _program_folder()
     while frame is not None:
-        shown = program_file(frame.f_code.co_filename)
+        shown = _shown(frame.f_code.co_filename, folder)
         if shown:
             return f"{shown}, line {frame.f_lineno}"
         frame = frame.f_back
@@ -95,16 +96,20 @@ def place() -> str:
 
 def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
     """Return the innermost line of the program among frames of PyTorch's own kind."""
+    folder = _program_folder()
     for frame in frames:
-        shown = program_file(str(frame.get("filename", "")))
+        shown = _shown(str(frame.get("filename", "")), folder)
         if shown:
             return f"{shown}, line {frame.get('line', 0)}"
     return ""
 
 
-def program_file(file: str) -> str:
+def _program_folder() -> str:
+    return os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
+
+
+def _shown(file: str, folder: str) -> str:
     """Return a file of the program as its user names it; empty for a file of a library."""
-    folder = os.environ.get(functions.FOLDER_VARIABLE, "\0") + os.sep
     if file.startswith(folder):
         return file[len(folder) :]
     return file if file in functions.labels else ""
@@ -272,7 +277,7 @@ def _loops(code: CodeType) -> List[Tuple[int, int, str]]:
 
 def _frame(frame: FrameType, line: Optional[int]) -> Frame:
     code = frame.f_code
-    shown = program_file(code.co_filename)
+    shown = _shown(code.co_filename, _program_folder())
     is_program = bool(shown)
     operation = dis.opname[code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
     return (

@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Set
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
 from distrain_nb.worker.rank.projections import projections
@@ -32,7 +32,8 @@ class _Copies:
         self.name = f"{kind} {number}"
         self.steps = 0
         self._due = 1
-        self._versions: List[int] = []
+        self._versions: Tuple[int, ...] = ()
+        self._first: Any = None
         self._rates = 0.0  # of all steps together
         self._optimizer: Any = None
 
@@ -69,6 +70,7 @@ class _Copies:
         tensors = self.tensors()
         if not tensors:
             return
+        self._first = weakref.ref(tensors[0])
         small = any(str(tensor.dtype) in _SMALL for tensor in tensors)
         RECORD.note(
             WEIGHTS,
@@ -86,8 +88,11 @@ class _Copies:
         values = _hyperparameters(optimizer) if optimizer is not None else []
         return {"values": values, "rates": self._rates}
 
-    def _current_versions(self) -> List[int]:
-        return [version for t in self.tensors()[:1] for version in (t._version, t.data_ptr())]
+    def _current_versions(self) -> Tuple[int, ...]:
+        """Return what changes when others write the first tensor; at each step, so without a look
+        at all of them."""
+        tensor = self._first and self._first()
+        return () if tensor is None else (tensor._version, tensor.data_ptr())
 
 
 class _Module(_Copies):
@@ -98,6 +103,7 @@ class _Module(_Copies):
         self._ddp = weakref.ref(ddp)
         self.exchanges = self.held_steps = self.bypassed_steps = 0
         self._exchanged = self._held = False
+        self.called_at = ""
         self.bypass = ""  # the line that calls what DDP wraps
         self._catcher: Any = None
         names = [name for name, _ in self._named()]
@@ -119,6 +125,8 @@ class _Module(_Copies):
         if exchanges:
             self.exchanges += 1
             self._exchanged = True
+            if not self.exchanges & (self.exchanges - 1):
+                self.called_at = place()  # now and then: it takes as long as all else here
         else:
             self._held = True
 
@@ -214,20 +222,21 @@ class TrainingWatch:
         self._hooked.update(id(parameter) for parameter in ddp.module.parameters())
         self._stepping.clear()
 
-    def forward(self, ddp: Any, *, exchanges: bool) -> bool:
-        """Note a forward pass of a module; say whether it is followed."""
+    def forward(self, ddp: Any, *, exchanges: bool) -> Optional[str]:
+        """Note a forward pass of a module. Return the line that calls it; None if it isn't
+        followed."""
         module = self._modules.get(id(ddp))
         self._open.clear()  # a step that has failed never ends
         if module is not None:
             module.forward(exchanges=exchanges)
-        return module is not None
+        return module.called_at if module is not None else None
 
     def backward(self, tensors: Any) -> None:
         """Note the first loss that is not finite. A GPU is not waited for: its losses are passed
         over."""
         self._backwards += 1
-        if self._is_finite and getattr(tensors, "is_cpu", False) and tensors.numel() == 1:
-            value = float(tensors.detach())
+        if self._is_finite and getattr(tensors, "is_cpu", False) and not tensors.dim():
+            value = tensors.item()
             if not math.isfinite(value):
                 self._is_finite = False
                 where = {"place": place(), "step": self.steps + 1}
@@ -332,7 +341,8 @@ def _has_world() -> bool:
 
 
 def _count(optimizer: Any) -> int:
-    return sum(len(group["params"]) for group in optimizer.param_groups)
+    """Return what tells whether parameters have been added: they come in groups."""
+    return len(optimizer.param_groups)
 
 
 def _rate(optimizer: Any) -> float:
