@@ -105,7 +105,7 @@ def test_a_repair_of_the_cell(pool: str, code: str, line: str, repaired: str) ->
 
 
 def test_a_container_that_has_ended_is_told_of() -> None:
-    layout = Layout.of("vertex", primary="n1-standard-4+1*T4", region="us-central1")
+    layout = Layout.of("vertex", primary="n1-standard-8+1*V100", region="us-central1")
     asked = vertex.job(layout)
     assert "today" in VertexBackend().machine(asked)
     early, late = (

@@ -140,7 +140,7 @@ def test_each_rank_sets_its_own(kernel: Kernel, server: Server, cell: str, watch
         ("def tune(m): m.LR = 0", 1),
         ("for name in ['LR']: setattr(state_module, name, 0)", None),
         ("tune(state_module)", None),
-        ("rank = 5", None),
+        ("rank = 5", 1),
     ],
 )
 def test_what_has_set_it_since(kernel: Kernel, server: Server, since: str, value: object) -> None:

@@ -157,11 +157,12 @@ def test_what_changes_an_object_that_knows_the_world_is_seen(
     assert "lr" in program.main.partition("lr=1")[2]
 
 
-def test_a_change_that_cannot_run_again_is_refused(shell: InteractiveShell) -> None:
+def test_a_change_below_a_magic_runs_again(shell: InteractiveShell) -> None:
     run(shell, "import os", "from types import SimpleNamespace as N", "%load_ext distrain_nb")
     run(shell, f"args = N(rank={ASK}, lr=1)", "%%time\nb = args\nb.lr = 2")
-    (error,) = (f for f in captured("print(args)").findings if str(f.severity) == "error")
-    assert error.message.startswith("`args.lr` is 2 in the notebook (Cell In[5], line 1)")
+    program = captured("print(args)")
+    assert not [f for f in program.findings if str(f.severity) == "error"]
+    assert program.main.index("args = N(rank=") < program.main.index("b.lr = 2")
 
 
 def test_another_extension_may_do_the_like(shell: InteractiveShell) -> None:

@@ -109,7 +109,7 @@ def test_a_definition_of_ones_own_is_what_the_service_looks_for() -> None:
 @pytest.mark.parametrize(
     ("study", "layout", "given", "says"),
     [
-        (STUDY, laid(image="mine:1"), {}, "a tuning job starts an image by its own entry point"),
+        (STUDY, laid(image="mine:1"), {}, "a tuning job starts an image by its entry point"),
         (STUDY, laid(), {"web_access": True}, "tuning jobs have no shell in their trials"),
         (STUDY, laid(), {"check_machines": True}, "tuning jobs don't test the machines"),
         (STUDY, laid(), {"hyperparameter": ("lr=1",)}, "--hyperparameter lr: trials give lr its"),
