@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from distrain_nb.program import current_notebook
 from distrain_nb.program.gathering.ranks import RankNames, digest
 from distrain_nb.run.results import Results
 from distrain_nb.run.summary import plural
+from distrain_nb.scratch import Scratch
 from distrain_nb.types import Json, Value
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
@@ -179,8 +179,8 @@ class SessionHandle:
         ranks = tuple(self.ranks) if rank == "all" else self.chosen(str(rank))
         notebook = current_notebook()
         at = len(notebook.cells) if notebook else 0
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            unsaved = values.dump(named, Path(folder, "values"))
+        with Scratch("put", self.folder) as folder:
+            unsaved = values.dump(named, folder / "values")
             for name, reason in unsaved.items():
                 raise ValueError(f"{name} can't be sent to session {self.name}: {reason}")
             question: dict[str, Json] = {
@@ -198,8 +198,10 @@ class SessionHandle:
     def _values(self, name: str, ranks: Sequence[int]) -> dict[int, Value]:
         self._refuse_ended()
         copies: dict[int, Value] = {}
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            answers = self._ask({"ask": GET, "ranks": ranks, "names": [name], "folder": folder})
+        with Scratch("get", self.folder) as folder:
+            answers = self._ask(
+                {"ask": GET, "ranks": ranks, "names": [name], "folder": str(folder)}
+            )
             for rank, answer in answers.items():
                 if answer.get("error"):
                     raise KeyError(f"rank {rank} of session {self.name}: {answer['error']}")

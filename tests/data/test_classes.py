@@ -119,7 +119,7 @@ def test_classes_of_a_list_are_of_samples(tmp_path: Path) -> None:
     classes = [(each["__key__"], each.get("cls")) for each in samples]
     assert classes == [("john_doe", b"0"), ("john_smith", b"1"), ("a", b"0"), ("b", None)]
     listed.write_text("a.wav\tcat\na.json\tdog\n")
-    with pytest.raises(PackingError, match=r"a.json is of the class dog, and another .* of cat"):
+    with pytest.raises(PackingError, match=r"a.json has the class dog, but another .* has cat"):
         pack(str(listed), str(tmp_path / "other"))
 
 

@@ -34,14 +34,11 @@ WAYS = {
     "with": "with __import__('contextlib').suppress(OSError):\n    args.lr = 2",
     "if": "if args.lr == 1:\n    x = args; x.lr = 2",
     "two on a line": "y = args; vars(y).update(lr=2)",
+    "what was emptied since": "new = {'lr': 2}\nvars(args).update(new)\nnew = {}",
     "deep inside": "args.inner = {'a': [SimpleNamespace(lr=1)]}\nz = args.inner['a'][0]\nz.lr = 2\n"
     "vars(args).update(lr=args.inner['a'][0].lr)",
 }
 REFUSED = {
-    "what it was changed with is gone": (
-        "new = {'lr': 2}\nvars(args).update(new)\nnew = {}",
-        "new",
-    ),
     "the other name is gone": ("b = args\nb.lr = 2\ndel b", "b"),
 }
 

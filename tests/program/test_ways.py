@@ -9,7 +9,7 @@ import pytest
 from tests.program.test_equal import outcome
 
 if TYPE_CHECKING:
-    from tests.program.notebooks import Kernel, Server
+    from tests.program.notebooks import Server
 
 RANK = "int(os.environ.get('RANK', 0))"
 _CLASS = "class A:\n    __slots__ = ('r',)\n    def get(self): return self.r\na = A()\na.r = 5"

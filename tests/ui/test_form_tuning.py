@@ -70,7 +70,7 @@ def test_a_study_is_written_from_what_the_page_sends(built: Form) -> None:
 def test_each_keystroke_is_checked_and_repairs_write_texts(built: Form) -> None:
     said(built, do="tune")
     assert [(each.where, each.code) for each in built.findings] == [
-        ("tuning.0.name", "field-unreadable")
+        ("tuning.0.name", "field-empty")
     ]
     typed(built, _0__name="lr", _0__values="0..1", _0__scale="log", _goal="min:loss")
     (finding, *_) = built.findings

@@ -189,9 +189,11 @@ def run_in(
     whatever it raises."""
     folder = folder.absolute()
     entry = read_entry_point(folder)
+    called = sys.argv[:1]
     _become_main(main, folder, entry)
     if is_trial:
         del os.environ[FOLDER_VARIABLE]
+        sys.argv[:1] = called  # by which a parser of arguments calls itself
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
