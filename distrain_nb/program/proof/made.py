@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 from dataclasses import replace as with_values
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +14,7 @@ from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
 from distrain_nb.program.proof.texts import difference, texts_of, without_weights
+from distrain_nb.scratch import Scratch
 from distrain_nb.worker.rank import program as rank_program
 from distrain_nb.worker.rank.expected import shown
 
@@ -91,8 +91,8 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
         return []
     namespace = gathering.world.seen.observer.namespace
     kernel = {name: texts_of(name, namespace[name]) for name in names if name in namespace}
-    with TemporaryDirectory(prefix="distrain-") as folder:
-        program.write(Path(folder))
+    with Scratch("proof") as folder:
+        program.write(folder)
         alone = _results(folder, names, ALONE)
         other = _results(folder, names, replay.environment)
     differences = []
@@ -118,14 +118,14 @@ class _AtCell(Exception):
     """The program has come to its cell."""
 
 
-def _results(folder: str, names: list[str], environment: Mapping[str, str]) -> Texts:
+def _results(folder: Path, names: list[str], environment: Mapping[str, str]) -> Texts:
     def work() -> Any:
         before, main = dict(os.environ), ModuleType("__main__")
         rank_program.prepare()
         os.environ.clear()
         os.environ.update({**before, **environment})
         with suppress(_AtCell):
-            rank_program.run_in(main, Path(folder), _stop, is_trial=True)
+            rank_program.run_in(main, folder, _stop, is_trial=True)
         names_there = vars(main)
         return {n: texts_of(n, names_there[n]) if n in names_there else {} for n in names}
 
