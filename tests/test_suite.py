@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests import schedule, suite
 
 FLAKY = """
+from itertools import pairwise
 from pathlib import Path
 
 def test_steady():
@@ -97,3 +99,12 @@ def test_durations_are_those_of_a_report(tmp_path: Path) -> None:
         "tests/image/test_b.py": {"": 1.5, "test_x[1]": 30.0},
         "tests/ui/test_a.py": 3.0,
     }
+
+
+def test_no_two_modules_of_tests_have_one_name() -> None:
+    """Pytest collects only one of them, unless their folders are packages."""
+    modules = [
+        p for p in schedule.TESTS.rglob("test_*.py") if not (p.parent / "__init__.py").exists()
+    ]
+    names = sorted(path.name for path in modules)
+    assert [name for name, following in pairwise(names) if name == following] == []
