@@ -12,8 +12,10 @@ import functools
 import pickle
 import sys
 import time
+from contextlib import contextmanager
 from math import prod
 from threading import get_ident
+from types import ModuleType
 from typing import Any, Dict, Iterator, List, Tuple
 
 from distrain_nb.worker.facts.record import COLLECTIVES, RECORD
@@ -205,16 +207,33 @@ def _has_recorder() -> bool:
     return any(hasattr(c10d, name) for name in _DUMPS)
 
 
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Keep PyTorch from importing its compiler for the frames of a dump: it looks for
+    `torch._inductor.codecache`, and to look imports it, for 3 seconds in each rank (2.13)."""
+    names = vars(sys.modules["torch"])
+    if "_inductor" in names:
+        yield
+        return
+    instead = names["_inductor"] = ModuleType("torch._inductor")
+    try:
+        yield
+    finally:
+        if names.get("_inductor") is instead:
+            del names["_inductor"]
+
+
 def _entries() -> List[Dict[str, Any]]:
     """Return what the recorders have, of all backends, the oldest first."""
     c10d = sys.modules.get("torch._C._distributed_c10d")
     dumps = [getattr(c10d, name, None) for name in _DUMPS]
-    entries = [
-        entry
-        for dump in dumps
-        if dump is not None
-        for entry in pickle.loads(dump(True, True, False)).get("entries", ())
-    ]
+    with _without_compiler():
+        entries = [
+            entry
+            for dump in dumps
+            if dump is not None
+            for entry in pickle.loads(dump(True, True, False)).get("entries", ())
+        ]
     return sorted(entries, key=lambda entry: int(entry["record_id"]))
 
 
