@@ -282,7 +282,7 @@ model.safetensors: 100%|█████| 1.12G/1.12G [00:30<00:00, 37.1MB/s]
 Saving checkpoint to s3://bucket/run-42/epoch=09-step=1230.ckpt
 slurmstepd: error: *** JOB 123456 ON node01 CANCELLED AT 2026-11-29T08:15:00 DUE TO TIME LIMIT ***
 Traceback (most recent call last):
-  File "/work/train.py", line 12, in <module>
+  File "/srv/train.py", line 12, in <module>
 AssertionError: expected token 42, got 43
 tensor([0.1234, 0.5678], device='cuda:0', grad_fn=<AddBackward0>)
 Bearer of good news: the run succeeded
