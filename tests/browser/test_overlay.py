@@ -153,8 +153,8 @@ def test_a_runs_file_opens_from_disk(
     with new_page(browser) as page:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         said = silent(page, file)
-        expect(page.locator(".dn-log .dn-line")).to_have_count(41)
-        expect(page.locator(".dn-area svg")).to_have_count(2)
+        expect(page.locator(".dn-log .dn-line")).to_have_count(42)
+        expect(page.locator(".dn-area svg")).to_have_count(3)
         for summary in page.locator("details:not([open]) > summary").all():
             summary.click()
         for width in WIDTHS:
@@ -170,7 +170,7 @@ def test_a_runs_file_opens_in_firefox(playwright: Playwright, home: Path, tmp_pa
     file = export(hostile_run(home, 40), tmp_path / "run.html")
     with firefox(playwright) as browser, new_page(browser) as page:
         said = silent(page, file)
-        expect(page.locator(".dn-log .dn-line")).to_have_count(41)
-        expect(page.locator(".dn-area svg")).to_have_count(2)
+        expect(page.locator(".dn-log .dn-line")).to_have_count(42)
+        expect(page.locator(".dn-area svg")).to_have_count(3)
         expect(page.locator("h1")).to_have_text(re.compile("stored #"))
         assert said == []
