@@ -120,6 +120,8 @@ def _before_cell(info: Any = None) -> None:
     shell = get_ipython()
     watching = observed.observer_of(shell.user_ns)
     if watching:
+        if _executed(shell) == 1:
+            watching.settings.find()
         watching.begin(f"Cell In[{_executed(shell)}]")
     if _UNLOAD in str(getattr(info, "raw_cell", "")):  # else IPython says that it isn't loaded
         shell.extension_manager.loaded.add("distrain_nb")

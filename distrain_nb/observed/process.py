@@ -41,6 +41,12 @@ class Settings:
         self._at_import: dict[str, tuple[Mapping[Any, Any], Mapping[Any, Any]]] = {}
         self._imported()
 
+    def find(self) -> None:
+        """Take the settings for those that the notebook finds, before its first cell: IPython runs
+        files at its start, the extension too, with a `sys.argv` of their own."""
+        self._first.clear()
+        self._imported()
+
     def keep(self) -> None:
         """Keep the settings before a statement that asks for the world, or reads what knows it."""
         if self._before is None:

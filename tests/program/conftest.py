@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from distrain_nb.program.proof import forked
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, read, write
 from tests.program.notebooks import Kernel, Place, Server
 
@@ -90,6 +91,17 @@ _UNDO: dict[str, Callable[[Any, Any, Any], object]] = {
     ),
     "pandas:options": lambda module, now, _: [module.reset_option(key) for key in now],
 }
+
+
+@pytest.fixture(autouse=True)
+def no_others_memory(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other tests of this process have shared memory, which no cell of a test here reaches: forks
+    may try cells out."""
+    maps = tmp_path_factory.getbasetemp() / "maps"
+    maps.touch()
+    monkeypatch.setattr(forked, "_SHARED", maps)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.kernels import Kernel as NotebookKernel
     from tests.program.notebooks import Kernel, Server
 
 
@@ -45,3 +46,14 @@ def test_arguments_that_nobody_sets_stay_the_runs_own(kernel: Kernel, server: Se
     kernel.run("import sys")
     program = kernel.capture("import json\nprint('RESULT', json.dumps(len(sys.argv)))")
     assert server.results(program) == 1
+
+
+@pytest.mark.slow
+def test_a_kernels_own_arguments_are_not_the_notebooks(nb: NotebookKernel) -> None:
+    """IPython's startup files, the extension too, run with a `sys.argv` of their own."""
+    nb.run("%load_ext distrain_nb\nimport sys")
+    outcome = nb.run("%%distrain -n 1\nprint(len(sys.argv))")
+    assert "capture.settings" not in outcome.text
+    nb.run("sys.argv = ['x', '--lr', '0.5']")
+    outcome = nb.run("%%distrain -n 1 --dry-run\nprint(len(sys.argv))")
+    assert "capture.settings" in outcome.text

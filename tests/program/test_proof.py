@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from distrain_nb.program.proof import forked
 from distrain_nb.program.proof.forked import Untried, tried
 
 if TYPE_CHECKING:
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.program import Program
     from tests.program.notebooks import Kernel, Server
-
-
-@pytest.fixture(autouse=True)
-def only_what_the_test_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests of this process have imported frameworks and shared memory, which their cells
-    leave alone; so the forks here may be."""
-    (tmp_path / "maps").touch()
-    monkeypatch.setattr(forked, "_SHARED", tmp_path / "maps")
-    monkeypatch.setattr(forked, "_NO_FORKS", ())
 
 
 RANK = (

@@ -27,8 +27,10 @@ _REACHES_OUT = {
     *("signal.pthread_kill", "webbrowser.open", "smtplib.connect", "tempfile.mkstemp"),
     *("tempfile.mkdtemp",),
 }
-# Their threads are gone in a fork, and who waits for one waits forever.
-_NO_FORKS = ("tensorflow.python", "jax._src.xla_bridge")
+# A fork has none of their threads, and who waits for one waits forever: few seconds are enough to
+# run what starts no kernel of theirs.
+_HAS_THREADS = ("tensorflow.python", "jax._src.xla_bridge")
+_SECONDS_BESIDE_THREADS = 1.5
 # Linux's Landlock, by which a process gives up for good what it could change outside itself.
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, alike on all processors
 _VERSION = 1  # asks for the version
@@ -47,11 +49,10 @@ class Untried(Exception):
 def tried(work: Callable[[], Any], seconds: float) -> Any:
     """Return what a function gives in a fork of this process, which can write no file, start no
     process and reach no other. The result must be picklable. Raises Untried."""
-    loaded = next((name for name in _NO_FORKS if name in sys.modules), "")
-    if loaded:
-        raise Untried(f"{loaded.partition('.')[0]} has threads, which no fork has")
     if _shares_memory():
         raise Untried("this process shares memory, which a fork would change")
+    if any(name in sys.modules for name in _HAS_THREADS):
+        seconds = min(seconds, _SECONDS_BESIDE_THREADS)
     answer = in_fork(lambda: _guarded(work), seconds)
     if answer is None:
         raise Untried(f"a fork gave no answer within {seconds:g} s")
