@@ -85,7 +85,8 @@ def test_a_package_that_asks_whether_to_print_seeds_alike(
     assert "info" in {f.severity for f in program.findings if f.code == "capture.measured"}
     kernel.run("import os\nrandom.seed(int(os.environ.get('RANK', 0)))\nx = [random.random()]")
     program = kernel.capture("print(x, random.random())")
-    assert "warning" in {f.severity for f in program.findings if f.code == "capture.measured"}
+    seeded, drawn, _ = program.main.partition("x = [random.random()]")
+    assert drawn and "random.seed(int(os.environ" in seeded
 
 
 def test_a_wrapper_of_a_package_keeps_what_is_its_own(
