@@ -28,6 +28,7 @@ model.layers[0].by.assign([2.0, 3.0])
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_keras_brings_the_notebooks_layers(
     kernel: Kernel, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

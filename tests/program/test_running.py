@@ -135,6 +135,7 @@ def test_spawned_processes_get_definitions_but_run_nothing(kernel: Kernel, place
     assert place.start(program).stdout.count("ran") == 1
 
 
+@pytest.mark.slow
 def test_spawned_processes_of_a_guarded_cell_run_it_as_a_script(
     kernel: Kernel, place: Place
 ) -> None:
@@ -159,6 +160,7 @@ def test_spawned_processes_of_a_guarded_cell_run_it_as_a_script(
     assert (out.count("top of __main__"), out.count("top of __mp_main__")) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
 def test_spawned_processes_of_a_bare_cell_get_what_their_functions_read(
     kernel: Kernel, place: Place, context: str

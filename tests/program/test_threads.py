@@ -86,7 +86,7 @@ def test_what_is_set_since_needs_no_thread(kernel: Kernel, server: Server) -> No
     assert server.results(kernel.capture(SHOW)) == {}
 
 
-@pytest.mark.parametrize("spin", [0, 10, 100, 1000])
+@pytest.mark.parametrize("spin", [0, 100])
 def test_a_thread_that_asks_at_any_moment_is_refused(kernel: Kernel, spin: int) -> None:
     """Also while it begins, between two statements, and while what it asked is looked at: of such
     programs every fifth had the kernel's rank."""
@@ -94,7 +94,7 @@ def test_a_thread_that_asks_at_any_moment_is_refused(kernel: Kernel, spin: int) 
     sys.setswitchinterval(1e-6)
     try:
         kernel.run(f"{START}\ndef spin():\n    for _ in range({spin}): pass")
-        for _ in range(20):
+        for _ in range(12):
             kernel.run(f"{FILL.format(delay=0).replace('time.sleep(0)', 'spin()')}\n{APART}")
             errors = [f.code for f in kernel.capture(SHOW).findings if f.severity == "error"]
             assert errors == ["capture.thread"]

@@ -184,6 +184,7 @@ def test_a_variable_of_the_notebook_turns_it_off_in_runs_here(
     assert not (run.folder / EVENTS_FOLDER / STEP_TIMES_FOLDER).exists()
 
 
+@pytest.mark.slow
 def test_a_program_runs_as_without_the_hooks(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     said = {
@@ -232,6 +233,7 @@ def test_the_exchange_of_sharded_models_is_seen(whole: bool, home: Path) -> None
     assert steps[0] == pytest.approx(steps[1], rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_line_that_a_finding_suggests_removes_it(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
