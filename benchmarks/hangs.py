@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from distrain_nb import api
 from distrain_nb.api.source import Source
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
-from distrain_nb.worker.supervisor.hangs import HANG_PREFIX
+from distrain_nb.run.log.reader import Line
+from distrain_nb.worker.files.coded_line import HANG, read
 
 NAMED_WITHIN_S = 30.0
 SAME_SECONDS = 2.0
@@ -38,10 +40,15 @@ def submit(name: str, text: str, ranks: int, after: float) -> Run:
 
 def sentence(run: Run) -> str:
     """What the log says of a run that makes no progress; empty if nothing."""
-    for line in run.lines():
-        if line.text.startswith(HANG_PREFIX):
-            return line.text[len(HANG_PREFIX) :]
-    return ""
+    return next((why for _, why in _hangs(run.lines())), "")
+
+
+def _hangs(lines: Iterable[Line]) -> Iterator[tuple[float, str]]:
+    """Yield when the log says that the run makes no progress, and why."""
+    for line in lines:
+        coded = read(line.text)
+        if coded and coded.code == HANG:
+            yield line.time, coded.text.partition(": ")[2]
 
 
 def names(said: str, cell: StuckCell) -> bool:
@@ -63,8 +70,8 @@ def stuck(cell: StuckCell, after: float) -> tuple[str, bool, float]:
     while time.time() < end and not run.state.final and not sentence(run):
         time.sleep(0.5)
     lines = list(run.lines())
-    printed = [line.time for line in lines if not line.text.startswith("distrain:")]
-    told = [line.time for line in lines if line.text.startswith(HANG_PREFIX)]
+    printed = [line.time for line in lines if not line.text.startswith("distrain")]
+    told = [at for at, _ in _hangs(lines)]
     said = sentence(run) or f"nothing; it is {run.state}: {run.status.error[-200:]}"
     waited = told[0] - printed[-1] if told else 0.0
     run.cancel()

@@ -83,6 +83,7 @@ class Overview:
     begin: float
     end: float | None
     note: str = ""
+    hang: str = ""
     error: str = ""
     progress: Progress | None = None
     cost: str = ""
@@ -178,6 +179,7 @@ def summary_of(run: Run) -> RunSummary:
         begin=run.created,
         end=end,
         note=escapes.plain(_note(run.folder, status)),
+        hang=escapes.plain(status.hang),
         error=escapes.plain(status.error),
         progress=progress_of(run.folder, status, time.time()),
         resumable=run.resumable,

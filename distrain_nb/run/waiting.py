@@ -81,8 +81,9 @@ class Ends(ABC):
         Warns of a success that is none, such as of ranks that worked alone.
         """
         status = self.status
-        if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
-            warnings.warn(f"{self.noun} {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
+        if status.state is State.SUCCEEDED and status.warns:
+            what = status.note.removeprefix("warning: ")
+            warnings.warn(f"{self.noun} {self.id}: {what}", stacklevel=2)
         if status.state is State.FAILED:
             raise RunFailed(f"{self.title} {self.failed_text}{plain(status.error)}")
         if status.state is State.CANCELLED:

@@ -17,7 +17,6 @@ from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.study.files import TrialState
 from distrain_nb.tuning.loop import HypertuneReports, Row, by_step, final_values
 from distrain_nb.tuning.spec import StudySpec
-from distrain_nb.worker.files.failure import was_killed
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
 from distrain_nb.worker.files.status import State, Status
 
@@ -97,7 +96,7 @@ def trial_end(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: Stu
     if status.state is State.SUCCEEDED:
         why = _unusable(values, metrics, spec)
         return TrialEnd(TrialState.FAILED if why else TrialState.SUCCEEDED, why, values)
-    if status.state is State.FAILED and not status.lost and not was_killed(status.error):
+    if status.state is State.FAILED and not status.says_nothing_of_the_program:
         return TrialEnd(TrialState.FAILED, status.error.strip().partition("\n")[0], values)
     if trial.state is TrialState.STOPPING:
         return _stopped(trial, values, spec)

@@ -26,7 +26,7 @@ from distrain_nb.tracking.messages import Message, attempt, senders
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import CARRIER_LOG, JOURNAL_FILE, PROGRAM_FOLDER, RECORD_FILE
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
-from distrain_nb.worker.files.status import NO_PROGRESS, Process, Status
+from distrain_nb.worker.files.status import Process, Status
 
 PROCESS = "distrain_nb.tracking.notify"
 PROCESS_LOG = "notify.log"  # text: what the process prints
@@ -80,7 +80,7 @@ class RunWatch:
             return self._folder.exists()
         except (OSError, fields.Damaged, DistrainError):
             return True
-        if status.note.startswith(NO_PROGRESS) and not status.state.final:
+        if status.hang and not status.state.final:
             if not self._hung:
                 self._tell("hang", status.note, status)
             self._hung = True

@@ -71,6 +71,8 @@ export interface RunSummary {
   resumable?: boolean;
   annotation?: Annotation;
   note: string;
+  /** Why it makes no progress; empty while it does. */
+  hang: string;
   error: string;
   cost?: string;
   /** What that leaves out. */

@@ -59,7 +59,9 @@ def test_the_rank_that_others_wait_for_is_named(home: Path, deed: str, words: st
     assert "rank 0 waits in barrier (Cell In[7], line 9); rank 1 " + words in note
     if "SIGSTOP" not in deed:  # a stopped rank can only say where it was before
         assert note.endswith("(Cell In[7], line 8)")
-    assert "[service] distrain: the run makes no progress: rank 0 waits in barrier" in run.logs()
+    assert (
+        "[service] distrain[hang]: the run makes no progress: rank 0 waits in barrier" in run.logs()
+    )
     run.cancel()
     with pytest.raises(Exception, match="cancelled"):
         run.wait(60)
@@ -134,7 +136,9 @@ def test_a_container_says_it_in_its_log(tmp_path: Path) -> None:
         [sys.executable, "-m", "distrain_nb.worker"],
         env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    said = "[service] distrain: the run makes no progress: all 2 ranks are at Cell In[7], line 6"
+    said = (
+        "[service] distrain[hang]: the run makes no progress: all 2 ranks are at Cell In[7], line 6"
+    )
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
     assert "stopped by --stop-when-hung: it had made no progress for" in done.stderr

@@ -372,7 +372,7 @@ def test_a_run_goes_on_after_its_time_limit_if_it_has_saved(home: Path) -> None:
     ]  # fmt: skip
     step = int((done.folder / "checkpoints" / "step").read_text())
     lines = str(done.logs()).splitlines()
-    assert step > 0 and [line for line in lines if "distrain: " not in line] == [
+    assert step > 0 and [line for line in lines if "distrain" not in line] == [
         "[rank 0] begins at 0",
         "[service] attempt 2 of 3, after it had saved ahead of its time limit",
         f"[rank 0] begins at {step}",

@@ -13,7 +13,7 @@ from distrain_nb.backends.prices import CostWatch, price_of
 from distrain_nb.backends.remote import carrier
 from distrain_nb.layout import Layout
 from distrain_nb.ui.form import Form
-from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.status import State, Status, Stretch
 
 from .folder_service import FolderService
 
@@ -22,11 +22,10 @@ HOUR = 3600.0
 
 def lived(*stretches: tuple[State, float], end: State | None = None, at: float = 0.0) -> Status:
     """A run that entered these states at these seconds."""
-    times: dict[str, float] = {}
-    for number, (state, begin) in enumerate(stretches):
-        times |= {str(state): begin, f"{number}\t{state}\t{state}": begin}
+    times = {str(state): begin for state, begin in stretches}
+    trail = tuple(Stretch(str(state), str(state), begin) for state, begin in stretches)
     state = end or stretches[-1][0]
-    return Status(state, times={**times, str(state): at} if end else times)
+    return Status(state, times={**times, str(state): at} if end else times, trail=trail)
 
 
 RUNS = ((State.STARTING, 0.0), (State.RUNNING, 100.0))

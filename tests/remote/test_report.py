@@ -1,23 +1,21 @@
-"""What is found of a failure in the log of a run that failed elsewhere."""
+"""What workers state in the log of a run that failed elsewhere, and how carriers read it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from distrain_nb.backends.remote.attempts import (
-    HangNotes,
-    has_saved_ahead,
-    last_reports,
-    saving_note,
-)
+from distrain_nb.backends.remote.attempts import HangNotes, has_saved_ahead, last_reports, saving
+from distrain_nb.worker.files.cause import EXIT, NEAR_LIMIT, PROGRAM, Cause
+from distrain_nb.worker.files.coded_line import CodedLine, read
 
 LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
-LOG = """\
+FAILED = 'distrain[failed kind=program subject="rank {0}"]: rank {0} failed: {1}'
+LOG = f"""\
 2.0	1	e	Traceback (most recent call last):
 2.0	1	e	ValueError: rank 9 failed
 2.1	3	o	rank 3 failed, says the program
-2.1	3	e	rank 1 failed: ValueError: boom
-2.1	2	e	rank 0 failed: RuntimeError: connection closed
+2.1	3	e	{FAILED.format(1, "ValueError: boom")}
+2.1	2	e	{FAILED.format(0, "RuntimeError: connection closed")}
 2.2	3	e	Traceback (most recent call last):
 2.2	2	e	Traceback (most recent call last):
 2.2	3	e	ValueError: boom
@@ -25,7 +23,16 @@ LOG = """\
 
 
 def first_report(folder: Path) -> str:
-    return next(iter(last_reports(folder, LABELS)), "")
+    return str(next(iter(last_reports(folder, LABELS)), ""))
+
+
+def test_a_statement_reads_as_it_was_written() -> None:
+    facts = {"status": "-9", "subject": 'the "rank" 1]: x', "summary": "killed\\ by a\n\x1b ü"}
+    stated = CodedLine("failed", "in any words: [at all]", facts)
+    assert read(str(stated)) == read(f"[rank 1] {stated}") == stated
+    assert read("distrain[saving]: saving") == CodedLine("saving", "saving")
+    for line in ("", "a distrain[saved]: x", "distrain[saved x]: y", 'distrain[a b="\\x"]: c'):
+        assert read(line) is None, line
 
 
 def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
@@ -33,6 +40,17 @@ def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
     assert first_report(tmp_path) == (
         "rank 1 failed: ValueError: boom\nTraceback (most recent call last):\nValueError: boom"
     )
+    assert last_reports(tmp_path, LABELS)[0].cause == Cause(PROGRAM, "rank 1")
+
+
+def test_a_cause_is_no_matter_of_words(tmp_path: Path) -> None:
+    killed = Cause(EXIT, "rank 1", -9, "killed by SIGKILL")
+    stated = CodedLine("failed", "in other words", killed.facts())
+    (tmp_path / "log.tsv").write_text(f"2.0\t2\te\t{stated}\n")
+    [report] = last_reports(tmp_path, LABELS)
+    assert report.cause == killed and report.headline == "in other words"
+    (tmp_path / "log.tsv").write_text("2.0\t2\te\trank 1 failed: killed by SIGKILL\n")
+    assert last_reports(tmp_path, LABELS) == []
 
 
 def test_a_long_log_is_read_from_near_its_end(tmp_path: Path) -> None:
@@ -57,46 +75,45 @@ def test_what_a_line_went_back_over_is_not_in_the_way(tmp_path: Path) -> None:
 
 def test_what_workers_say_of_a_run_that_stands_still(tmp_path: Path) -> None:
     """The last word of each replica counts, until it says that the run goes on."""
-    stuck = (
-        "[service] distrain: the run makes no progress: rank {} waits for a lock (silent for 44 s)"
-    )
+
+    def stuck(rank: int) -> str:
+        return f"[service] {CodedLine('hang', f'rank {rank} waits for a lock')}"
+
+    goes_on = f"[service] {CodedLine('goes-on', 'in any words')}"
     log = tmp_path / "log.tsv"
-    log.write_text(f"1\t2\te\t{stuck.format(0)}\n2\t3\te\t{stuck.format(1)}\n")
-    both = "rank 0 waits for a lock (silent for 44 s); rank 1 waits for a lock (silent for 44 s)"
-    standstill = HangNotes(tmp_path)
-    assert standstill.note() == standstill.note() == f"it has made no progress: {both}"
+    log.write_text(f"1\t2\te\t{stuck(0)}\n2\t3\te\t{stuck(1)}\n")
+    notes = HangNotes(tmp_path)
+    both = "rank 0 waits for a lock; rank 1 waits for a lock"
+    assert notes.hang() == notes.hang() == both
     with log.open("a") as file:
-        file.write(
-            "3\t2\te\t[service] distrain: the run goes on after 50 s of silence\n4\t2\te\t[serv"
-        )
-    still = f"it has made no progress: {both.partition('; ')[2]}"
-    assert standstill.note() == HangNotes(tmp_path).note() == still
+        file.write(f"3\t2\te\t{goes_on}\n4\t2\te\t[serv")
+    still = "rank 1 waits for a lock"
+    assert notes.hang() == HangNotes(tmp_path).hang() == still
     with log.open("a") as file:
-        file.write(
-            "ice] distrain: the run makes no progress: rank 0 sleeps\n" + "5\t2\to\t-\n" * 60_000
-        )
-    assert standstill.note() == f"{still}; rank 0 sleeps"
-    assert HangNotes(tmp_path).note() == ""  # it reads the last lines of a long log
+        file.write(f"{stuck(0).removeprefix('[serv')}\n" + "5\t2\to\t-\n" * 60_000)
+    assert notes.hang() == f"{still}; rank 0 waits for a lock"
+    assert HangNotes(tmp_path).hang() == ""  # it reads the last lines of a long log
 
 
 def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_path: Path) -> None:
-    asked = [f"1.0\t{n}\te\tdistrain: the run is being stopped: saving\n" for n in (0, 1)]
-    done = "1.0\t0\te\tdistrain: saved in 1.5 s\n"
+    asked = [f"1.0\t{n}\te\tdistrain[saving]: saving\n" for n in (0, 1)]
+    done = "1.0\t0\te\tdistrain[saved seconds=1.5]: saved\n"
     why = "it was stopped near its time limit, 60 s ahead of --timeout 7200"
-    (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{why}\n")
+    stated = CodedLine("failed", why, Cause(NEAR_LIMIT).facts())
+    (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{stated}\n")
     assert first_report(tmp_path) == why
-    assert saving_note(tmp_path, LABELS) == "stopped: rank 1 did not finish saving"
+    assert saving(tmp_path, LABELS).words == "stopped: rank 1 did not finish saving"
     (tmp_path / "log.tsv").write_text(asked[0] + done)
-    assert saving_note(tmp_path, LABELS) == "stopped after saving, in 1.5 s"
+    assert saving(tmp_path, LABELS) == ("stopped after saving, in 1.5 s", True)
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
-    assert saving_note(tmp_path, LABELS) == ""
+    assert saving(tmp_path, LABELS).words == ""
 
 
 def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path) -> None:
     labels = (*LABELS, "service")
-    saved = "1.0\t0\te\tdistrain: saved in 1.5 s\n"
-    near = "2.0\t2\te\tit was stopped near its time limit\n"
-    again = "3.0\t4\te\tattempt 2 of 4, after it had saved ahead of its time limit\n"
+    saved = "1.0\t0\te\tdistrain[saved seconds=1.5]: saved\n"
+    near = f"2.0\t2\te\t{CodedLine('failed', 'in any words', Cause(NEAR_LIMIT).facts())}\n"
+    again = "3.0\t4\te\tdistrain[attempt number=2]: in any words\n"
     for log, is_so in (
         (saved + near, True), (near, False), (saved, False), (saved + near + again, False),
         (saved + near + again + near, False), (saved + near + again + saved + near, True),
@@ -106,4 +123,4 @@ def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path
 
 
 def test_a_study_has_no_log(tmp_path: Path) -> None:
-    assert HangNotes(tmp_path).note() == saving_note(tmp_path, ()) == ""
+    assert HangNotes(tmp_path).hang() == saving(tmp_path, ()).words == ""

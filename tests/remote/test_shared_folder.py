@@ -26,6 +26,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.types import JsonObject
+from distrain_nb.worker.files import coded_line
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.replica import shared
 
@@ -136,8 +137,9 @@ def test_a_failure_is_said_once_with_its_cause(staged: Make) -> None:
     assert 1 in service.run(2)
     entries, cursor = service.log("job", {}, last=True)
     said = lines(entries)["workers 0 e"]
-    (head,) = [text for text in said if text.startswith("rank 3 failed")]
-    assert "ValueError: no" in head
+    (head,) = filter(None, map(coded_line.read, said))
+    assert head.text.startswith("rank 3 failed") and "ValueError: no" in head.text
+    assert (head.code, head.facts["subject"]) == ("failed", "rank 3")
     assert service.log("job", cursor, last=True)[0] == []
     observed = service.observe("job")
     assert observed.state is State.FAILED and "ValueError: no" in observed.error
@@ -260,8 +262,8 @@ def test_a_notice_that_comes_before_the_worker_is_up_is_kept(staged: Make) -> No
     command = [sys.executable, "-c", NOTIFIED, *service.command("0", sys.executable)]
     worker = subprocess.run(command, cwd=service.folder, capture_output=True, timeout=120)
     assert worker.returncode == 0, worker.stderr
-    times = Status.read(service.folder / "replicas" / "0").times
-    assert any("near the time limit" in phase for phase in times), times
+    trail = Status.read(service.folder / "replicas" / "0").trail
+    assert any("near the time limit" in stretch.phase for stretch in trail), trail
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from distrain_nb.backends.cost import RunCost
 from distrain_nb.run.progress import RunProgress, estimate, expected_end, progress_of
 from distrain_nb.run.summary import _cost
 from distrain_nb.worker.files.log import LineSplitter
-from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.status import State, Status, Stretch
 from distrain_nb.worker.metrics import progress
 from distrain_nb.worker.metrics.bars import PrintedProgress, ProgressReading, read_progress
 from distrain_nb.worker.metrics.progress import MOST_SAMPLES, KeptProgress, ProgressTracker, read
@@ -267,8 +267,8 @@ def test_what_a_run_will_have_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Six minutes of 9.5 are left at 60 USD an hour."""
     kept_after("log_metrics", list(steps_of_a_run(5, 0, 1))[:300], tmp_path)
     RunCost(hourly=60.0, currency="USD").write(tmp_path)
-    times = {"running": BEGIN, "1\trunning\trunning": BEGIN}
-    running = Status(State.RUNNING, times=times)
+    trail = (Stretch("running", "running", BEGIN),)
+    running = Status(State.RUNNING, times={"running": BEGIN}, trail=trail)
     end = expected_end(tmp_path, running, BEGIN + 165)
     assert end
     cost = RunCost.read(tmp_path)

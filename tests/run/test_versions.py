@@ -23,8 +23,8 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files import failure, fields
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.launch import Launch, ProcessSpec
-from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.status import Owner, Process, State, Status, Stretch
 from tests.run import reader_0_1_0 as old
 
 WRITTEN = Path(__file__).parent / "data" / "0.1.0"
@@ -124,35 +124,25 @@ def test_a_list_that_lacks_a_column_is_read(old_list: sqlite3.Connection) -> Non
     assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (4, ""), (3, "")]
 
 
-def test_what_this_version_writes_version_0_1_0_reads(home: Path) -> None:
-    record = Store().add("night", "local", "first", "--on local", {}, {"a": 1})
-    assert old.kept(record.folder)["handle"] == '{"a": 1}'
-    ranks = (Process(0, "rank 0", "primary", 0, 0, 17, "stopped"),)
-    progress = Progress("sending", 1, 2, 3.0)
-    status = Status(State.QUEUED, "", {}, "e", "n", Owner.of(os.getpid()), ranks, progress)
-    spec = ProcessSpec("rank 0", "primary", 0, 0, {"RANK": "0"})
-    launch = Launch((spec,), "/", 1, ("json",), ("x",), ("mpirun",), kernel=Owner(1, "2"))
-    submission = Submission("vertex", {"region": "here"}, ranks, Owner(1, "2"), "")
-    journal = Journal({"a": 1}, 1.5, "jobs/1", {"next": 3}, 4, 5, ["rank 0"], ["no"], {"a": "b"})
-    failed = Failure(0, 1.0, "ValueError: x", "Traceback\n", "rank 0")
-    for each in (status, launch, submission, journal, failed):
-        each.write(record.folder)
-    pairs = (
-        *((each, old.Status.read(record.folder)) for each in (status, Status.read(record.folder))),
-        (launch, old.Launch.read(record.folder)),
-        (journal, old.Journal.read(record.folder)),
-        (failed, old.Failure.read(record.folder, 0)),
-    )
-    # Not written unless they say something.
-    later = {"signal_before", "retries", "retried", "attempt", "status"}
-    later |= {"cost_limit", "cost_words"}
-    for ours, theirs in pairs:
-        assert {k: v for k, v in asdict(ours).items() if k not in later} == {
-            k: v for k, v in asdict(theirs).items() if k not in later
-        }
-    theirs, ours = asdict(old.Submission.read(record.folder)), asdict(submission)
-    assert theirs.pop("told") == ours.pop("spec")
-    assert theirs == ours
+def test_stretches_of_a_run_that_were_kept_among_its_times_are_read(home_0_1_0: Path) -> None:
+    folder = api.attach(CARRIED).folder
+    times = {
+        "1\tstarting\tsending": 1.0,
+        "starting": 1.0,
+        "2\trunning\trunning": 2.0,
+        "running": 2.0,
+    }
+
+    def earlier(raw: dict[str, Any]) -> None:
+        raw.pop("trail", None)
+        raw.update(times=times)
+
+    edited(folder / "status.json", earlier)
+    status = Status.read(folder)
+    assert status.trail == (Stretch("starting", "sending", 1.0), Stretch("running", "running", 2.0))
+    assert status.times == {"starting": 1.0, "running": 2.0}
+    status.write(folder)
+    assert Status.read(folder) == status
 
 
 def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0_1_0: Path) -> None:

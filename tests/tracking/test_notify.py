@@ -72,6 +72,7 @@ def test_each_is_told_once(tmp_path: Path, hook: Any) -> None:
         folder,
         State.RUNNING,
         note="it has made no progress for 44 s: rank 2 waits (Cell In[7], line 12)",
+        hang="rank 2 waits (Cell In[7], line 12)",
     )
     assert watched.turn() and watched.turn()
     put(folder, State.FAILED, error="ValueError: shapes differ\nTraceback …")

@@ -31,7 +31,7 @@ from distrain_nb.run.summary import (
 from distrain_nb.ui import ansi, document
 from distrain_nb.ui.table import experiment_table, runs_table
 from distrain_nb.ui.tail import KEPT_LINES, LONGEST_SHOWN, Tail, report_html, report_line
-from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
+from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status, Stretch
 from tests.ui.runs import RunFolder
 
 ANSI = Path(__file__).with_name("ansi.json")
@@ -136,8 +136,8 @@ def test_what_was_imported_and_a_start_after_a_lost_machine_are_phases(run: RunF
     trail = ["starting\tstarting", "starting\timporting torch", "running\trunning"]
     trail += ["running\tstarting again", "running\trunning", "stopping\tthe rest"]
     began = run.created
-    times = {f"{n}\t{stretch}": began + 2 * n for n, stretch in enumerate(trail)}
-    run.status = replace(run.status, times=times)
+    stretches = [Stretch(*text.split("\t"), began + 2 * n) for n, text in enumerate(trail)]
+    run.status = replace(run.status, trail=tuple(stretches))
     labels = [step.label for step in summary_of(run).steps]
     assert labels[:4] == ["captured", "start", "importing torch", "running"]
     assert labels[4:] == ["starting again", "running", "stopping"]
@@ -156,8 +156,7 @@ def test_a_run_that_starts_again_and_again_keeps_its_last_phases(run: RunFolder)
 
 
 def test_a_run_of_a_version_without_a_trail_has_its_states(run: RunFolder) -> None:
-    states = {name: begin for name, begin in run.status.times.items() if "\t" not in name}
-    run.status = replace(run.status, times=states)
+    run.status = replace(run.status, trail=())
     assert [step.label for step in summary_of(run).steps] == ["captured", "start", "running"]
 
 

@@ -29,7 +29,7 @@ def test_a_run_that_ends_while_its_status_is_read_has_ended_as_its_supervisor_sa
 def test_a_run_whose_supervisor_is_gone_without_a_last_word_has_failed(tmp_path: Path) -> None:
     Status(State.RUNNING, supervisor=Owner(2**22 + 1, "1")).write(tmp_path)
     found = Status.current(tmp_path)
-    assert found.state is State.FAILED and found.lost
+    assert found.state is State.FAILED and found.says_nothing_of_the_program
 
 
 def test_a_run_that_is_cancelled_while_it_starts_goes_on_until_its_supervisor_has_read_that(
@@ -43,18 +43,22 @@ def test_a_run_that_is_cancelled_while_it_starts_goes_on_until_its_supervisor_ha
 
 
 @pytest.mark.parametrize(
-    ("outcome", "killed"),
+    ("failed", "killed"),
     [
-        (failure.of_exit(0, -9, False, Memory(1 << 30)).summary, True),
-        (failure.of_exit(0, -9, True, Memory(1 << 30)).summary, False),
-        (failure.of_exit(0, -11, False, Memory(1 << 30)).summary, False),
-        ("ValueError: rank 0 failed: killed by SIGKILL", False),
+        (failure.of_exit(0, -9, False, Memory(1 << 30)), True),
+        (failure.of_exit(0, -9, True, Memory(1 << 30)), False),
+        (failure.of_exit(0, -11, False, Memory(1 << 30)), False),
+        (failure.Failure(0, 1.0, "ValueError: rank 0 failed: killed by SIGKILL"), False),
     ],
 )
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_a_report_says_that_somebody_killed_a_process(
-    outcome: str, killed: bool, ranks: int
+def test_a_cause_says_that_somebody_killed_a_process(
+    tmp_path: Path, failed: failure.Failure, killed: bool, ranks: int
 ) -> None:
     processes = [Process(n, f"rank {n}", "workers", 0, n) for n in range(ranks)]
-    report = failure.report([failure.Failure(0, 1.0, outcome)], processes)
-    assert failure.was_killed(report) is killed
+    cause = failure.cause_among([failed], processes)
+    assert cause.was_killed is killed
+    assert cause.subject == "rank 0"
+    ended = Status(State.RUNNING).enter(State.FAILED, error="reworded", cause=cause)
+    ended.write(tmp_path)
+    assert Status.read(tmp_path).says_nothing_of_the_program is killed

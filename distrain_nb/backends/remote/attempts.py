@@ -7,26 +7,26 @@ it, and when attempts are of no more use, `worker/supervisor/retries.py` says.
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.collector import SERVICE, Collector
 from distrain_nb.backends.remote.service import Observed, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_report
+from distrain_nb.worker.files import coded_line
+from distrain_nb.worker.files.cause import NEAR_LIMIT, Cause
+from distrain_nb.worker.files.coded_line import ATTEMPT, FAILED, GOES_ON, HANG, MARK, CodedLine
+from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_cause
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER, LOG_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import NO_PROGRESS, State
-from distrain_nb.worker.rank import stopping
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank.stopping import Saving, saving_in
 from distrain_nb.worker.rank.world import note_in
-from distrain_nb.worker.supervisor.grace import NEAR_LIMIT
-from distrain_nb.worker.supervisor.hangs import GOES_ON, HANG_PREFIX
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
     SAVED_AHEAD,
@@ -67,8 +67,8 @@ def start_next_attempt(
     if not (failed and present.number <= retries and isinstance(service, Resubmits)):
         return False, ""
     reports = last_reports(run.folder, run.journal.labels)
-    reports.sort(key=lambda report: report.partition("\n")[0] not in observed.error)
-    failures = [of_report(text, place) for place, text in enumerate(reports)]
+    reports.sort(key=lambda report: report.headline not in observed.error)
+    failures = [of_cause(report.cause, place) for place, report in enumerate(reports)]
     has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal.labels)
     cause = TIME_LIMIT if has_saved else observed.cause
     cause = cause or (cause_of(decisive(failures).status) if failures else "")
@@ -83,7 +83,8 @@ def start_next_attempt(
     words = f"{attempt.words(retries)}, after {SAVED_AHEAD if has_saved else _brief(why)}"
     _log.info("%s", words)
     journal = replace(run.journal, attempt=attempt, job="", sent=0.0)
-    log.say(words, journal if service.one_log else replace(journal, cursor={}))
+    stated = CodedLine(ATTEMPT, words, {"number": str(attempt.number)})
+    log.say(str(stated), journal if service.one_log else replace(journal, cursor={}))
     run.put(run.status.enter(State.STARTING, words, note=""))
     run.rest(attempt.pause)
     return True, ""
@@ -123,40 +124,49 @@ def _brief(why: str) -> str:
 
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
-_OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
-_OF_HANGS = b"distrain: the run "  # how HANG_PREFIX and GOES_ON begin
-_ATTEMPT = re.compile(r"attempt \d+ of \d+, after ")
-_BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed|it was stopped")
+_MARK = MARK.encode()
 
 
-def with_report(run: CarriedRun, state: State, error: str) -> str:
-    """Return a failure with what our worker said of it, unless the service has told that
-    already."""
+class FailureReport(NamedTuple):
+    """A replica's report of its failure, as its log has it."""
+
+    headline: str
+    cause: Cause
+    rest: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((self.headline, *self.rest))
+
+
+def with_report(run: CarriedRun, state: State, error: str) -> tuple[str, Cause | None]:
+    """Return a failure with what our worker said of it, unless the service has told that already,
+    and its cause, if a worker stated one."""
     if state is not State.FAILED:
-        return error
+        return error, None
     reports = last_reports(run.folder, run.journal.labels)
-    is_told = any(report.partition("\n")[0] in error for report in reports)
-    return error if is_told or not reports else f"{reports[0]}\n{error}"
+    if not reports:
+        return error, None
+    told = next((report for report in reports if report.headline in error), None)
+    return (error, told.cause) if told else (f"{reports[0]}\n{error}", reports[0].cause)
 
 
-def last_reports(folder: Path, labels: Sequence[str]) -> list[str]:
+def last_reports(folder: Path, labels: Sequence[str]) -> list[FailureReport]:
     """Return the replicas' reports of failures in the last attempt, the earliest first; `labels`
     name the processes of the run's log."""
-    reports: dict[int, list[str]] = {}
+    reports: dict[int, FailureReport] = {}
     for process, stream, text in _last_attempt(folder, labels):
-        if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):
-            continue
-        if process in reports:
-            reports[process].append(text)
-        elif _BEGINS.match(text):
-            reports[process] = [text]
-    return ["\n".join(lines) for lines in reports.values()]
+        stated = coded_line.read(text) if stream == "e" else None
+        if process in reports and stream == "e":
+            report = reports[process]
+            reports[process] = report._replace(rest=(*report.rest, text))
+        elif stated and stated.code == FAILED:
+            reports[process] = FailureReport(stated.text, Cause.of_facts(stated.facts))
+    return list(reports.values())
 
 
 def ranks_alone_warning(folder: Path) -> str:
     """Return the log's warning that the ranks worked alone; empty if there is none."""
-    texts = (parse(record)[3] for record in _last_records(folder))
-    return note_in(text.partition("] ")[2] or text for text in texts)
+    return note_in(parse(record)[3] for record in _last_records(folder))
 
 
 class HangNotes:
@@ -165,18 +175,18 @@ class HangNotes:
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG_FILE
         self._read_to: int | None = None
-        self._sentences: dict[int, str] = {}
+        self._texts: dict[int, str] = {}
 
-    def note(self) -> str:
+    def hang(self) -> str:
         """Return why ranks hang, as was said last; empty if they go on."""
         for record in self._new():
             _, process, _, text = parse(record)
-            word = text.removeprefix(f"[{SERVICE}] ")
-            if word.startswith(HANG_PREFIX):
-                self._sentences[process] = word.removeprefix(HANG_PREFIX)
-            elif word.startswith(GOES_ON):
-                self._sentences.pop(process, None)
-        return f"{NO_PROGRESS}: {'; '.join(self._sentences.values())}" if self._sentences else ""
+            stated = coded_line.read(text)
+            if stated and stated.code == HANG:
+                self._texts[process] = stated.text
+            elif stated and stated.code == GOES_ON:
+                self._texts.pop(process, None)
+        return "; ".join(self._texts.values())
 
     def _new(self) -> list[bytes]:
         if not self._path.exists():  # a study's, or that of a run that never began
@@ -190,29 +200,30 @@ class HangNotes:
             new = log.read()
         new = new[: new.rfind(b"\n") + 1]
         self._read_to += len(new)
-        return [record for record in new.split(b"\n") if _OF_HANGS in record]
+        return [record for record in new.split(b"\n") if _MARK in record]
 
 
-def saving_note(folder: Path, labels: Sequence[str]) -> str:
-    """Return what ranks said about saving in a run that was stopped; empty if nothing."""
-    return stopping.note_in(
-        (labels[process], text.partition("] ")[2] if text.startswith("[") else text)
-        for process, _, text in _last_attempt(folder, labels)
-    )
+def saving(folder: Path, labels: Sequence[str]) -> Saving:
+    """Return what ranks said about saving in a run that was stopped."""
+    lines = ((labels[p], coded_line.read(text)) for p, _, text in _last_attempt(folder, labels))
+    return saving_in((label, stated) for label, stated in lines if stated)
 
 
 def has_saved_ahead(folder: Path, labels: Sequence[str]) -> bool:
     """Return whether the last attempt has saved ahead of its time limit, and was stopped so."""
-    is_near = any(report.startswith(NEAR_LIMIT) for report in last_reports(folder, labels))
-    return is_near and saving_note(folder, labels).startswith(stopping.STOPPED_AFTER)
+    reports = last_reports(folder, labels)
+    is_near = any(report.cause.kind == NEAR_LIMIT for report in reports)
+    return is_near and saving(folder, labels).is_complete
 
 
 def _last_attempt(folder: Path, labels: Sequence[str]) -> list[tuple[int, str, str]]:
     """Return process, stream and text of the last records of a log, of the last attempt alone."""
     lines: list[tuple[int, str, str]] = []
     for _, process, stream, text in map(parse, _last_records(folder)):
-        if labels[process] == SERVICE and _ATTEMPT.match(text):
-            lines.clear()
+        if labels[process] == SERVICE and MARK in text:
+            stated = coded_line.read(text)
+            if stated and stated.code == ATTEMPT:
+                lines.clear()
         lines.append((process, stream, text))
     return lines
 

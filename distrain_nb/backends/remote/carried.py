@@ -21,6 +21,7 @@ from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import at_most_every
+from distrain_nb.worker.files.cause import Cause
 from distrain_nb.worker.files.folder import CANCEL_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status, request_cancel
 
@@ -87,11 +88,12 @@ class CarriedRun:
         if (status.state, status.phase) != (before.state, before.phase):
             _log.info("%s: %s", status.state, status.phase)
 
-    def note(self, text: str, error: Exception | None = None) -> None:
-        """Show what goes on with the run, or empty text for nothing; `error` caused it."""
+    def note(self, text: str, error: Exception | None = None, *, hang: str = "") -> None:
+        """Show what goes on with the run, or empty text for nothing; `error` caused it. `hang` is
+        why its ranks make no progress."""
         if text and text != self.status.note:
             _log.log(logging.WARNING if error else logging.INFO, "%s", text, exc_info=error)
-        self.put(replace(self.status, note=text))
+        self.put(replace(self.status, note=text, hang=hang))
 
     def show(self, progress: Progress) -> None:
         """Show the progress of staging code and of fetching results."""
@@ -100,10 +102,19 @@ class CarriedRun:
         shown = replace(progress, since=since)
         self.put(replace(self.status.reach(progress.phase), progress=shown))
 
-    def end(self, state: State, error: str = "", note: str = "") -> None:
-        """Write down how it ended."""
+    def end(
+        self,
+        state: State,
+        error: str = "",
+        note: str = "",
+        *,
+        cause: Cause | None = None,
+        warns: bool = False,
+    ) -> None:
+        """Write down how it ended; the note `warns` of a success that is none."""
         delete_variables(self.folder)
-        self.put(self.status.enter(state, str(state), error=error, note=note))
+        changes = {"error": error, "note": note, "cause": cause, "warns": warns}
+        self.put(self.status.enter(state, str(state), **changes))
 
     def stop_wanted(self) -> bool:
         """Return whether somebody asked for the end, or the kernel has gone that waited for the

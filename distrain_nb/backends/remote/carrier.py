@@ -23,7 +23,7 @@ from distrain_nb.backends.remote.attempts import (
     attempt_label,
     prepare_request,
     ranks_alone_warning,
-    saving_note,
+    saving,
     start_next_attempt,
     with_report,
 )
@@ -147,10 +147,11 @@ class Carrier:
                 )
             self._linked = False
         run.keep(replace(run.journal, missing=missing))
-        error = with_report(run, observed.state, observed.error)
+        error, cause = with_report(run, observed.state, observed.error)
         error = "\n".join(filter(None, (error, vain)))
         state, error = self._cost.ended(observed.state, error)
-        run.end(state, error, self._note(observed.state, missing))
+        note, warns = self._note(observed.state, missing)
+        run.end(state, error, note, cause=cause, warns=warns)
 
     def _to_its_end(self, collector: Collector) -> tuple[Observed, dict[str, str]]:
         """Follow a job; return how it has ended, and what it left that could not be fetched."""
@@ -168,17 +169,19 @@ class Carrier:
         with closing(Collector(run, self._service)) as collector:
             missing = collector.all_of(tuple(run.journal.missing), 0.0)
         run.keep(replace(run.journal, missing=missing))
-        error = with_report(run, run.status.state, run.status.error)
-        note = self._note(run.status.state, missing)
-        run.put(replace(run.status, error=error, note=note, progress=None))
+        error, cause = with_report(run, run.status.state, run.status.error)
+        note, warns = self._note(run.status.state, missing)
+        status = replace(run.status, error=error, cause=cause or run.status.cause, progress=None)
+        run.put(replace(status, note=note, warns=warns))
 
-    def _note(self, state: State, missing: Mapping[str, str]) -> str:
+    def _note(self, state: State, missing: Mapping[str, str]) -> tuple[str, bool]:
+        """Return what is to stand beside the last state, and whether that warns of a success."""
         folder, labels = self._run.folder, self._run.journal.labels
-        warned = (
-            ranks_alone_warning(folder) if state is State.SUCCEEDED else saving_note(folder, labels)
-        )
+        alone = ranks_alone_warning(folder) if state is State.SUCCEEDED else ""
+        saved = "" if state is State.SUCCEEDED else saving(folder, labels).words
         deviating = note_of(deviations_of(folder))
-        return "; ".join(filter(None, (warned, deviating, self._missing_note(missing))))
+        texts = (alone, saved, deviating, self._missing_note(missing))
+        return "; ".join(filter(None, texts)), bool(alone)
 
     def _missing_note(self, missing: Mapping[str, str]) -> str:
         if not missing:
@@ -206,10 +209,13 @@ class Carrier:
                 if observed.state.final:
                     return observed
                 trouble, behind = self._do_what_can_be_done(steps)
-                state = "" if self._asked else waiting_reason(observed) or standstill.note()
+                hang = "" if self._asked else standstill.hang()
+                state = "" if self._asked else waiting_reason(observed)
+                if not state and hang:
+                    state = hang
                 if not state and not self._asked:
                     state = note_of(deviations_of(run.folder))
-                run.note(trouble or state, behind)
+                run.note(trouble or state, behind, hang=hang)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
             run.rest(pause, request)

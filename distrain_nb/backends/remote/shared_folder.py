@@ -29,6 +29,7 @@ from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -310,7 +311,10 @@ class SharedFolderService(ABC, Generic[SpecT]):
         if status is None or not status.state.final or not status.error:
             return [], {}
         (role, replica), moment = self._member(folder), status.times.get(str(status.state), 0.0)
-        lines = [LogEntry(moment, role, replica, text, "e") for text in status.error.splitlines()]
+        headline, *rest = status.error.splitlines()
+        if status.cause:
+            headline = str(CodedLine(FAILED, headline, status.cause.facts()))
+        lines = [LogEntry(moment, role, replica, text, "e") for text in (headline, *rest)]
         return lines, {key: True}
 
 
@@ -334,7 +338,7 @@ def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
     """Return the report of the replica that the others' failures followed from, by when ranks
     failed: a replica that has failed first may end after the others."""
     reports = {
-        failure.of_report(status.error, _began(folder, status)): status.error
+        failure.of_cause(status.cause, _began(folder, status)): status.error
         for folder, status in statuses
         if status and status.state is State.FAILED
     }

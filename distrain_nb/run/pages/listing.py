@@ -19,7 +19,6 @@ from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, m
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import ANNOTATION_FILE, EVENTS_FOLDER, STATUS_FILE
-from distrain_nb.worker.files.status import NO_PROGRESS
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
@@ -175,15 +174,8 @@ def _row_of(run: Run, now: RunSummary, values: MetricValues) -> RunRow:
     bests = values.bests or {}
     return RunRow(
         now, run.line, run.experiment, values.last, values.best, bests, params, run.study,
-        "" if now.final else hang_reason(now.note),
+        "" if now.final else now.hang,
     )  # fmt: skip
-
-
-def hang_reason(note: str) -> str:
-    """Return why a run that goes on makes no progress; empty for one that doesn't."""
-    if not note.startswith(NO_PROGRESS):
-        return ""
-    return f"{NO_PROGRESS}: {note.partition(': ')[2]}"  # without how long, which changes
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

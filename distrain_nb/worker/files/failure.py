@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional, Sequence
 
-from distrain_nb.worker.files import fields
+from distrain_nb.worker.files import cause, fields
+from distrain_nb.worker.files.cause import Cause
 from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import FAILURE_FILE
 from distrain_nb.worker.files.status import Process
@@ -20,13 +21,9 @@ from distrain_nb.worker.files.status import Process
 # can be written down a moment earlier than the death that caused it.
 DEATH_IS_SEEN_LATE_S = 0.25
 
-# The first line of `report` where nobody says that the machine ran out of memory.
-_KILLED = re.compile(r"[^\n:]+ failed(?: first)?: killed by SIGKILL(?!:)")
-
 # Nothing that a program does wrong ends in these: another rank's error follows from them.
 _FROM_OUTSIDE = frozenset(["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGPWR", "SIGXCPU"])
 _SHELLS = 128  # what a shell adds to the number of a signal
-_DEATH = re.compile(r"killed by (SIG[A-Z0-9]+)|(?:it ended|exited) with status (\d+)")
 
 # What is said of a death besides, in a report.
 _DETAIL = re.compile(r" \(it had taken .*\)$| and left no traceback$|^it |; what failed is .*$")
@@ -46,7 +43,7 @@ class Failure:
     """`began` is in seconds since the epoch; `traceback` is empty where there is none.
 
     `label` says who failed where that is no process of this host. `status` is the exit status, as
-    subprocess has it; None for an exception of the program's.
+    subprocess has it; None for an exception of the program's. `kind` is one of `cause`'s names.
     """
 
     process: int
@@ -55,6 +52,7 @@ class Failure:
     traceback: str = ""
     label: str = "the launcher"
     status: Optional[int] = None
+    kind: str = cause.PROGRAM
 
     def because(self, assertion: str) -> Failure:
         """Return it with the assertion that has failed on its GPU, if that is what it tells of."""
@@ -66,7 +64,7 @@ class Failure:
         """Leave word of it; on a full disk the exit status has to do."""
         path = folder / FAILURE_FILE.format(self.process)
         try:
-            use_reserve(path, fields.encode(self, ensure_ascii=False, sparing=("status",)))
+            use_reserve(path, fields.encode(self, ensure_ascii=False, sparing=("status", "kind")))
         except OSError as error:
             print(f"can't write {path}: {error}", file=sys.stderr)
 
@@ -103,20 +101,16 @@ def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) 
     summary = describe_exit(status, killed_for_memory)
     if status == -signal.SIGKILL:
         summary += f" ({memory})"
-    return Failure(process, time.time() - DEATH_IS_SEEN_LATE_S, summary, status=status)
-
-
-def was_killed(report: str) -> bool:
-    """Say of a run's error whether somebody killed the process that failed first, as far as is
-    known: it says nothing of the program then, unless its machine had no more memory."""
-    return bool(_KILLED.match(report))
+    kind = cause.MEMORY if killed_for_memory else cause.EXIT
+    began = time.time() - DEATH_IS_SEEN_LATE_S
+    return Failure(process, began, summary, status=status, kind=kind)
 
 
 def of_launcher(status: int) -> Failure:
     """Return the failure of what starts the ranks of several hosts, when none of this host's
     failed."""
     summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
-    return Failure(LAUNCHER, time.time(), summary, status=status)
+    return Failure(LAUNCHER, time.time(), summary, status=status, kind=cause.EXIT)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:
@@ -157,13 +151,12 @@ def decisive(failures: Sequence[Failure]) -> Failure:
     return first(outside or failures)
 
 
-def of_report(report: str, began: float) -> Failure:
-    """Return the failure that a report begins with, as far as can be told."""
-    label, _, summary = report.partition("\n")[0].partition(" failed")
-    summary = summary.partition(": ")[2]
-    death = _DEATH.match(summary)
-    status = int(death[2] or -signal.Signals[death[1]]) if death else None
-    return Failure(LAUNCHER, began, summary, label=label, status=status)
+def of_cause(known: Optional[Cause], began: float) -> Failure:
+    """Return the failure of another host that has a cause, as far as that says; an earlier version
+    of the package says nothing, which counts as an error of the program."""
+    known = known or Cause()
+    label, status = known.subject or "a rank", known.status
+    return Failure(LAUNCHER, began, known.summary, label=label, status=status, kind=known.kind)
 
 
 def first(failures: Iterable[Failure]) -> Failure:
@@ -171,14 +164,20 @@ def first(failures: Iterable[Failure]) -> Failure:
     return min(failures, key=lambda failure: failure.began)
 
 
+def cause_among(failures: Sequence[Failure], processes: Sequence[Process]) -> Cause:
+    """Return the cause of a run that failed so."""
+    failed = decisive(failures)
+    return Cause(failed.kind, _label(failed, processes), failed.status, failed.summary)
+
+
 def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """Return the first failure whole, then a line for each other process."""
-    cause = decisive(failures)
-    rest = [p for p in processes if p.index != cause.process]
+    decided = decisive(failures)
+    rest = [p for p in processes if p.index != decided.process]
     failed = "failed first" if rest else "failed"
-    head = f"{_label(cause, processes)} {failed}: {cause.summary}"
+    head = f"{_label(decided, processes)} {failed}: {decided.summary}"
     lines = [f"{p.label}: {_short(p.outcome)}" for p in rest]
-    return "\n".join([head, *cause.traceback.splitlines(), *lines])
+    return "\n".join([head, *decided.traceback.splitlines(), *lines])
 
 
 def headline(failed: Failure, processes: Sequence[Process]) -> str:

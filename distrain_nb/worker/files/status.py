@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
 from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.cause import ORPHANED, Cause
 from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
 from distrain_nb.worker.machine.system import process_stat
@@ -17,10 +18,7 @@ from distrain_nb.worker.machine.system import process_stat
 TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
-MADE_NO_PROGRESS = "it had made no progress"  # of one that was stopped for it
-NO_PROGRESS = "it has made no progress"  # how the note of a run that hangs begins
-OF_SUPERVISOR = "the run's supervisor"
-ORPHANED = "its supervisor process is gone: it was killed, or the machine was restarted"
+_GONE = "its supervisor process is gone: it was killed, or the machine was restarted"
 
 
 class State(str, Enum):
@@ -105,8 +103,11 @@ class Stretch:
 class Status:
     """State, the phase in words, and when each state was last entered (seconds since the epoch).
 
-    Where the times are, each stretch has one too, as `NUMBER TAB STATE TAB PHASE`: version 0.1.0
-    refuses fields that it doesn't know.
+    `error` says in words why it has failed, and `cause` as a fact; an earlier version of the
+    package gave no cause. `note` is what there is to say beside the state: `hang` says why ranks
+    make no progress, and is empty while they do; `warns` says that the note warns of a success that
+    is none. `trail` has all stretches up to the end; of a run that starts again and again the first
+    and the last.
     """
 
     state: State
@@ -117,33 +118,28 @@ class Status:
     supervisor: Optional[Owner] = None
     processes: Tuple[Process, ...] = ()
     progress: Optional[Progress] = None
-
-    @property
-    def trail(self) -> Tuple[Stretch, ...]:
-        """All stretches up to the end; of a run that starts again and again the first and last."""
-        entries = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
-        return tuple(
-            Stretch(parts[1], parts[2], begin) for parts, begin in entries if len(parts) == 3
-        )
+    cause: Optional[Cause] = None
+    hang: str = ""
+    warns: bool = False
+    trail: Tuple[Stretch, ...] = ()
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
         """Return the same run in another state, entered now; what was in progress is over."""
         now = time.time()
         times = {**self.times, str(state): now}
-        entered = replace(self, **{"progress": None, **changes}, state=state, times=times)
+        over = {"progress": None, "cause": None, "hang": "", "warns": False}
+        entered = replace(self, **{**over, **changes}, state=state, times=times)
         return entered.reach(phase, now)
 
     def reach(self, phase: str, now: Optional[float] = None) -> Status:
         """Return the same run in another phase of its state, from `now` on."""
-        stretches = [name for name in self.times if "\t" in name]
-        number, _, last = stretches[-1].partition("\t") if stretches else ("0", "", "")
-        stretch = f"{self.state}\t{phase}"
-        if last == stretch or self.state.final:
+        last = self.trail[-1] if self.trail else None
+        is_same = last is not None and (last.state, last.phase) == (self.state, phase)
+        if is_same or self.state.final:
             return replace(self, phase=phase)
-        dropped = stretches[1:-LONGEST_TRAIL]
-        times = {name: begin for name, begin in self.times.items() if name not in dropped}
-        times[f"{int(number) + 1}\t{stretch}"] = time.time() if now is None else now
-        return replace(self, phase=phase, times=times)
+        stretch = Stretch(str(self.state), phase, time.time() if now is None else now)
+        trail = (*self.trail[:1], *self.trail[1:][-LONGEST_TRAIL:], stretch)
+        return replace(self, phase=phase, trail=trail)
 
     def write(self, folder: Path) -> None:
         use_reserve(folder / STATUS_FILE, fields.encode(self, indent=1, ensure_ascii=False))
@@ -156,7 +152,7 @@ class Status:
         Raises FileNotFoundError where no run has been started; `fields.Damaged`.
         """
         path = folder / STATUS_FILE
-        raw = fields.load(path)
+        raw = _with_trail(fields.load(path))
         state = raw.get("state")
         is_known = not isinstance(state, str) or state in _STATES
         status = fields.decode(cls, raw if is_known else {**raw, "state": State.RUNNING}, path)
@@ -180,21 +176,22 @@ class Status:
                 return cls.current(folder)
             if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
                 return status.enter(State.CANCELLED, str(State.CANCELLED))
-            return status.enter(
-                State.FAILED, str(State.FAILED), error=ORPHANED + _why_unsaid(folder)
-            )
+            error, cause = _GONE + _why_unsaid(folder), Cause(ORPHANED)
+            return status.enter(State.FAILED, str(State.FAILED), error=error, cause=cause)
         return status
 
     @property
-    def lost(self) -> bool:
-        """Whether what has ended it is the end of its supervisor, not anything that it did."""
-        return self.state is State.FAILED and self.error.startswith((OF_SUPERVISOR, ORPHANED))
+    def says_nothing_of_the_program(self) -> bool:
+        """Whether it has failed by the end of its supervisor, or of a process that somebody
+        killed."""
+        cause = self.cause or Cause()
+        return self.state is State.FAILED and (cause.is_of_supervisor or cause.was_killed)
 
     @property
     def lost_before_it_began(self) -> bool:
         """Say whether what took the run ended before any process of the run was started."""
-        orphaned = self.state is State.FAILED and self.error.startswith(ORPHANED)
-        return orphaned and str(State.RUNNING) not in self.times
+        is_orphaned = self.cause is not None and self.cause.kind == ORPHANED
+        return is_orphaned and str(State.RUNNING) not in self.times
 
     @property
     def answered_for(self) -> bool:
@@ -203,6 +200,18 @@ class Status:
             return self.supervisor.alive
         since = time.time() - max(self.times.values(), default=0)
         return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
+
+
+def _with_trail(raw: Dict[str, Any]) -> Dict[str, Any]:
+    """Return a status's JSON with the stretches that earlier versions of the package kept among
+    its times, as `NUMBER TAB STATE TAB PHASE`."""
+    times = raw.get("times")
+    if "trail" in raw or not isinstance(times, dict):
+        return raw
+    parts = [(str(name).split("\t", 2), begin) for name, begin in times.items()]
+    trail = [{"state": p[1], "phase": p[2], "begin": begin} for p, begin in parts if len(p) == 3]
+    own = {name: begin for name, begin in times.items() if "\t" not in str(name)}
+    return {**raw, "times": own, "trail": trail}
 
 
 def request_cancel(folder: Path) -> None:

@@ -10,7 +10,6 @@ saved. For the same reason `stopping` names a step that none has passed.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import threading
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
+from distrain_nb.worker.files.coded_line import AGREED, NOT_SAVED, SAVED, SAVING, CodedLine
 from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE
 from distrain_nb.worker.files.launch import Launch, Stop
 from distrain_nb.worker.rank import ending, tracebacks
@@ -26,12 +26,8 @@ from distrain_nb.worker.rank.agreement import Agreement, agreement, are_all_here
 
 STOPPED = 128 + signal.SIGTERM  # the exit status of a rank that has saved
 LOOK_EVERY_S = 0.02
+_OF_SAVING = (SAVING, SAVED, NOT_SAVED, AGREED)
 _OF_OPTIMIZERS, _OF_SCHEDULERS = "torch.optim.", "torch.optim.lr_scheduler"
-
-# What ranks write into their log, where carriers find it.
-_SAYS, _SAVING, _FAILED = "distrain: ", "the run is being stopped: saving", "could not save:"
-STOPPED_AFTER = "stopped after "
-_SAVED, _AGREED = re.compile(r"saved in ([\d.]+) s"), f"{STOPPED_AFTER}step "
 
 Save = TypeVar("Save", bound=Callable[[], object])
 
@@ -111,8 +107,10 @@ def stopping() -> bool:
         return _state.asked
     agreed = _state.agreement.next_step(_state.asked)
     if agreed:
-        _note(agreed=_state.agreement.step)
-        _say(f"{_AGREED}{_state.agreement.step}, as stopping() has told all ranks")
+        step = _state.agreement.step
+        _note(agreed=step)
+        text = f"stopped after step {step}, as stopping() has told all ranks"
+        _say(CodedLine(AGREED, text, {"step": str(step)}))
     return agreed
 
 
@@ -127,28 +125,37 @@ def _note(**changes: Any) -> None:
     try:
         _state.mark.write(_here.folder, _here.process)
     except OSError as error:
-        _say(f"can't note how far it has come: {error}")
+        _say(f"distrain: can't note how far it has come: {error}")
 
 
-def _say(text: str) -> None:
+def _say(line: object) -> None:
     """Write a line past `sys.stderr`, which the handler may have interrupted."""
-    os.write(2, f"{_SAYS}{text}\n".encode("utf-8", "replace"))
+    os.write(2, f"{line}\n".encode("utf-8", "replace"))
 
 
-def note_in(lines: Iterable[Tuple[str, str]]) -> str:
-    """Return what has become of saving by what processes have written into their log, each line
-    with its process's name; empty where none has been asked."""
-    last = {label: text[len(_SAYS) :] for label, text in lines if text.startswith(_SAYS)}
-    unfinished = [label for label, text in last.items() if text == _SAVING]
-    failed = [label for label, text in last.items() if text.startswith(_FAILED)]
+class Saving(NamedTuple):
+    """What has become of saving in a run that was stopped, in words; `is_complete` where all ranks
+    that were asked have saved."""
+
+    words: str = ""
+    is_complete: bool = False
+
+
+def saving_in(lines: Iterable[Tuple[str, CodedLine]]) -> Saving:
+    """Return what has become of saving by what processes state in their log, each with its
+    process's name; empty where none has been asked."""
+    last = {label: stated for label, stated in lines if stated.code in _OF_SAVING}
+    unfinished = [label for label, stated in last.items() if stated.code == SAVING]
+    failed = [label for label, stated in last.items() if stated.code == NOT_SAVED]
     if failed:
-        return f"stopped: {', '.join(sorted(failed))} could not save"
+        return Saving(f"stopped: {', '.join(sorted(failed))} could not save")
     if unfinished:
-        return f"stopped: {', '.join(sorted(unfinished))} did not finish saving"
-    matches = list(filter(None, map(_SAVED.fullmatch, last.values())))
-    if matches:
-        return f"{STOPPED_AFTER}saving, in {max(float(match[1]) for match in matches):.1f} s"
-    return next((text for text in last.values() if text.startswith(_AGREED)), "")
+        return Saving(f"stopped: {', '.join(sorted(unfinished))} did not finish saving")
+    seconds = [float(s.facts.get("seconds", "0")) for s in last.values() if s.code == SAVED]
+    if seconds:
+        return Saving(f"stopped after saving, in {max(seconds):.1f} s", is_complete=True)
+    agreed = next((stated.text for stated in last.values()), "")
+    return Saving(agreed, is_complete=bool(agreed))
 
 
 # -- the signal -----------------------------------------------------------------------------------
@@ -232,7 +239,7 @@ def _wait_for_optimizer(frame: Any) -> bool:
 
 def _save() -> None:
     began = time.time()
-    _say(_SAVING)
+    _say(CodedLine(SAVING, "the run is being stopped: saving"))
     _note(began=began)
     try:
         for save in _state.saves:
@@ -242,9 +249,11 @@ def _save() -> None:
         raise
     except BaseException as error:
         _note(error=tracebacks.headline(error))
-        _say(f"{_FAILED}\n" + tracebacks.format_exception(error).rstrip())
+        headline = CodedLine(NOT_SAVED, "could not save:")
+        _say(f"{headline}\n{tracebacks.format_exception(error).rstrip()}")
     else:
-        _say(f"saved in {time.time() - began:.1f} s")
+        seconds = f"{time.time() - began:.1f}"
+        _say(CodedLine(SAVED, f"saved in {seconds} s", {"seconds": seconds}))
         others = _others()
         _note(saved=time.time(), waits=others is not None)
         if others is not None:
@@ -266,5 +275,5 @@ def _await_others(store: Any) -> None:
             time.sleep(LOOK_EVERY_S)
             saved = store.add("distrain/saved", 0)
     except Exception as error:  # who keeps the store has ended
-        _say(f"ranks of other machines don't answer any more: {error}")
+        _say(f"distrain: ranks of other machines don't answer any more: {error}")
     _note(waits=False)

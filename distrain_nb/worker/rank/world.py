@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from distrain_nb.worker import functions
+from distrain_nb.worker.files.coded_line import ALONE, CodedLine, coded_lines
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
@@ -23,13 +24,7 @@ from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import group
 
-# What a rank's log says of it, where a cloud's carrier looks for it.
-_ALONE = "distrain: warning: rank %d of %d worked alone: %s"
-_SAYS = re.compile(r"distrain: warning: rank \d+ of \d+ worked alone: (?P<why>.*)")
-_NOTE = (
-    "warning: the ranks worked alone: %s. Each did the whole work by itself, and the results are"
-    " those of one rank."
-)
+_MEANING = "Each did the whole work by itself, and the results are those of one rank."
 
 _PLACE = {
     *("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
@@ -151,7 +146,8 @@ def check(folder: Path, process: int) -> None:
     try:
         why = _alone(list(_known_worlds(folder / PROGRAM_FOLDER)))
         if why:
-            print(_ALONE % (spec.rank, world, why), file=sys.stderr, flush=True)
+            text = f"warning: rank {spec.rank} of {world} worked alone: {why}"
+            print(CodedLine(ALONE, text), file=sys.stderr, flush=True)
             replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
         print(f"distrain: can't determine the size of the world: {error!r}", file=sys.stderr)
@@ -163,13 +159,14 @@ def note(folder: Path, processes: int) -> str:
     notes = [file for file in files if file.exists()]
     if not notes:
         return ""
-    return _NOTE % notes[0].read_text(encoding="utf-8")
+    why = notes[0].read_text(encoding="utf-8")
+    return f"warning: the ranks worked alone: {why}. {_MEANING}"
 
 
 def note_in(lines: Iterable[str]) -> str:
     """Return the warning that `note` gives, from what ranks have written into their log."""
-    matches = (_SAYS.match(line) for line in lines)
-    return next((_NOTE % match["why"] for match in matches if match), "")
+    warned = (line.text for line in coded_lines(lines) if line.code == ALONE)
+    return next((f"{text}. {_MEANING}" for text in warned), "")
 
 
 def _alone(worlds: List[KnownWorld]) -> str:

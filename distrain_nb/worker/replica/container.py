@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, List, Optional, TextIO
 
+from distrain_nb.worker.files.cause import Cause
+from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
@@ -95,14 +97,16 @@ def run(launch: Launch) -> int:
     if shares:
         (folder / shared.DELIVERED).touch()
     if status.error and not shares:  # whoever reads the folder finds it there
-        report(status.error)
+        report(status.error, status.cause)
     return EXIT_STATUS[status.state]
 
 
-def report(error: str) -> None:
+def report(error: str, cause: Optional[Cause] = None) -> None:
     """Say why it failed, also where SageMaker looks for it, and in the folder that the job's
-    replicas share."""
-    _print(error, sys.stderr)
+    replicas share. With a cause, who carries the job takes it for the replica's report."""
+    headline, _, rest = error.partition("\n")
+    stated = str(CodedLine(FAILED, headline, cause.facts())) if cause else headline
+    _print("\n".join(filter(None, (stated, rest))), sys.stderr)
     if shared.is_member():
         folder = shared.folder()
         folder.mkdir(parents=True, exist_ok=True)

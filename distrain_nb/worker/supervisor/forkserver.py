@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Set
 
 from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.cause import SUPERVISOR, Cause
 from distrain_nb.worker.files.folder import CANCEL_FILE, SUPERVISOR_LOG
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
-from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
+from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.session import SessionProcess, is_session
 from distrain_nb.worker.supervisor.supervisor import Supervisor
@@ -268,7 +269,8 @@ def _give_up(folder: Path, why: str) -> None:
     except FileNotFoundError:
         return
     try:
-        failed = status.enter(State.FAILED, "failed", error=f"{OF_SUPERVISOR} {why}")
+        error = f"the run's supervisor {why}"
+        failed = status.enter(State.FAILED, "failed", error=error, cause=Cause(SUPERVISOR))
         failed.write(folder)
     except FileNotFoundError:  # the run has been deleted meanwhile
         pass

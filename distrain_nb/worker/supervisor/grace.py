@@ -7,19 +7,19 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence
 
+from distrain_nb.worker.files import cause
 from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.rank.stopping import STOPPED_AFTER
+from distrain_nb.worker.supervisor.ending import Ending
 from distrain_nb.worker.supervisor.start import Child, Launcher
 
 # For a program that calls `on_stop` or `stopping`, where `--signal-before` doesn't say.
 SAVES_WITHIN_S = 30.0
 PROGRAM_ROLES = frozenset(["primary", "workers", "evaluators"])  # which run the program
-NEAR_LIMIT = "it was stopped near its time limit"
 NOT_SAVED = "what it had not saved is lost"
 BY_ITSELF = (
     "warning: the program was told that its time limit is near, and has ended by itself: it may "
@@ -95,34 +95,46 @@ class Grace:
         return any(stop.agreed for stop in self._stops().values())
 
     @property
-    def reason(self) -> str:
-        """Why a run has ended whose program was asked before anybody stopped the run itself."""
+    def ending(self) -> Ending:
+        """How a run ends whose program was asked before anybody stopped the run itself."""
         if not self._is_ahead:
-            return "it was stopped: ranks of another machine were asked to end"
+            reason = "it was stopped: ranks of another machine were asked to end"
+            return Ending(State.FAILED, reason, cause.STOPPED)
         before, limit = self._launch.signal_before, self._launch.timeout
         how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
-        return f"{NEAR_LIMIT}{how}"
+        return Ending(State.FAILED, f"it was stopped near its time limit{how}", cause.NEAR_LIMIT)
 
     @property
-    def ending(self) -> Optional[Tuple[State, str]]:
-        """How a run ends that has saved ahead of its time limit; None for any other."""
-        saved = self._is_ahead and self.words(succeeded=False).startswith(STOPPED_AFTER)
-        return (State.FAILED, self.reason) if saved else None
+    def has_saved_ahead(self) -> bool:
+        """Whether all that were asked ahead of a time limit have saved."""
+        stops = self._stops()
+        asked = self._is_ahead and bool(self._asked)
+        return asked and bool(stops) and not any(self._troubles(stops))
+
+    def ended_by_itself(self, succeeded: bool) -> bool:
+        """Return whether a run has succeeded that may not be done: it was told that its time limit
+        is near, and never asked to be told."""
+        return succeeded and self._is_ahead and not self._stops()
 
     def words(self, succeeded: bool) -> str:
         """Say what has become of saving in a run that has ended; empty where no rank was asked."""
         stops = self._stops()
         if succeeded or not self._asked:
-            return BY_ITSELF if succeeded and self._is_ahead and not stops else ""
-        troubles = [_trouble(self._launch.processes[i].label, stops[i]) for i in stops]
-        if any(troubles):
-            return f"stopped: {'; '.join(filter(None, troubles))}"
+            return BY_ITSELF if self.ended_by_itself(succeeded) else ""
+        troubles = list(self._troubles(stops))
+        if troubles:
+            return f"stopped: {'; '.join(troubles)}"
         times = [s.saved - s.began for s in stops.values() if s.saved and s.began]
         if times:
-            return f"{STOPPED_AFTER}saving, in {max(times):.1f} s"
+            return f"stopped after saving, in {max(times):.1f} s"
         last = max((stop.agreed for stop in stops.values()), default=None)
         agreed = "as stopping() has told all ranks"
-        return "" if last is None else f"{STOPPED_AFTER}step {last}, {agreed}"
+        return "" if last is None else f"stopped after step {last}, {agreed}"
+
+    def _troubles(self, stops: Dict[int, marks.Stop]) -> Iterator[str]:
+        """Yield what kept ranks from saving."""
+        labels = {index: self._launch.processes[index].label for index in stops}
+        return filter(None, (_trouble(labels[index], stop) for index, stop in stops.items()))
 
     def _stops(self) -> Dict[int, marks.Stop]:
         """Return how far each rank is that had asked to save."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files import launch, prompts
+from distrain_nb.worker.files.coded_line import GOES_ON, HANG, CodedLine
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.files.status import MADE_NO_PROGRESS, NO_PROGRESS
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
 from distrain_nb.worker.supervisor.acts import doing
@@ -30,12 +30,10 @@ PATIENCE_ELSEWHERE = 4.0  # times `--hang-after`: what other machines and server
 CONFIRMED_AFTER_S, LOOK_AGAIN_S = 5.0, 20.0
 OF_PROGRAMS = ("primary", "workers", "evaluators")
 
-HANG_PREFIX = "distrain: the run makes no progress: "
-GOES_ON = "distrain: the run goes on after "
-
 
 class HangWatch:
-    """Watches one run's ranks on this machine; `note` says why it hangs, or is empty."""
+    """Watches one run's ranks on this machine. `hang` says that it makes no progress, and why;
+    `note` says for how long, too. Both are empty while it goes on."""
 
     def __init__(self, folder: Path, children: Sequence[Child], output: Output) -> None:
         self._folder = folder
@@ -52,7 +50,7 @@ class HangWatch:
         self._gpus: Optional[Gpus] = None
         self._written, self._has_begun = 0, False
         self._kinds: Tuple[Tuple[str, str], ...] = ()
-        self.note = ""
+        self.note = self.hang = ""
         self._is_over = threading.Event()
 
     def end(self) -> None:
@@ -121,11 +119,13 @@ class HangWatch:
             self._look_at = now + max(self._after / 4, min(silent / 4, LOOK_AGAIN_S))
         elif verdict.certain or (again and self._is_long(now, verdict)):
             if not self.note:
-                self._lines.append(f"{HANG_PREFIX}{verdict.text} (silent for {_duration(silent)})")
-            self.note = f"{NO_PROGRESS} for {_duration(silent)}: {verdict.text}"
+                silence = f"silent for {_duration(silent)}"
+                text = f"the run makes no progress: {verdict.text} ({silence})"
+                self._lines.append(str(CodedLine(HANG, text)))
+            why = f"no progress for {_duration(silent)}: {verdict.text}"
+            self.note, self.hang = f"it has made {why}", f"it makes no progress: {verdict.text}"
             if self._stops and not verdict.elsewhere:
-                past = self.note.replace(NO_PROGRESS, MADE_NO_PROGRESS, 1)
-                self.stop_reason = f"stopped by --stop-when-hung: {past}"
+                self.stop_reason = f"stopped by --stop-when-hung: it had made {why}"
             self._look_at = now + LOOK_AGAIN_S
         else:
             self._look_at = now + min(self._after / 4, CONFIRMED_AFTER_S)
@@ -142,8 +142,9 @@ class HangWatch:
 
     def _goes_on(self, silent: float) -> None:
         if self.note:
-            self._lines.append(f"{GOES_ON}{_duration(silent)} of silence")
-        self.note = ""
+            text = f"the run goes on after {_duration(silent)} of silence"
+            self._lines.append(str(CodedLine(GOES_ON, text)))
+        self.note = self.hang = ""
 
     def _members(self) -> Iterator[RankProcess]:
         for child, index, spec in self._ranks:

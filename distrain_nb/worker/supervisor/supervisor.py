@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from distrain_nb.worker.files import disk, failure, prompts
+from distrain_nb.worker.files.cause import Cause
 from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
@@ -25,6 +26,7 @@ from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
+from distrain_nb.worker.supervisor.ending import Ending
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.retries import Retries
@@ -88,7 +90,7 @@ class Supervisor:
         self._children: List[Child] = []
         self._failures: List[Failure] = []
         self._cut: List[str] = []
-        self._ending: Optional[Tuple[State, str]] = None
+        self._ending: Optional[Ending] = None
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._failed_at: Dict[int, float] = {}
         self._grace = Grace(self._folder, self._launch, self._children)
@@ -108,13 +110,14 @@ class Supervisor:
         output.wake_by(self._crew.wakeup())
         output.tell = partial(self._say, output)
         if self._cancel_requested():
-            self._ending = (State.CANCELLED, "")
+            self._ending = Ending(State.CANCELLED)
         while not self._ending:
             self._start(output)
             self._watch(output)
-            has_saved = self._ending == self._grace.ending and not self._cancel_requested()
+            is_ahead = self._ending == self._grace.ending and self._grace.has_saved_ahead
+            has_saved = is_ahead and not self._cancel_requested()
             is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
-            failed = self._ending == (State.FAILED, "") and not is_stopped
+            failed = self._ending is not None and self._ending.is_of_ranks and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
@@ -169,8 +172,9 @@ class Supervisor:
             self._keep_time()
             self._give_way()
             hung = self._hear_doctor(output)
-            self._save(note=output.trouble or self._limit.note or hung)
-        self._ending = self._ending or (State.FAILED, "")
+            hang = self._doctor.hang if self._doctor and self._ending is None else ""
+            self._save(note=output.trouble or self._limit.note or hung, hang=hang)
+        self._ending = self._ending or Ending(State.FAILED)
         self._ports.clear()
         if self._doctor:
             self._doctor.end()
@@ -209,8 +213,8 @@ class Supervisor:
         elif child.signalled and not by_others and (self._ending or status in ENDED_BY_SIGNAL):
             outcome = "stopped"
             if not self._ending:
-                self._decide(State.FAILED, self._grace.reason)
-            elif self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles:
+                self._decide(*self._grace.ending)
+            elif self._ending.state is State.SUCCEEDED and not child.roles <= self._endless_roles:
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status, peak)
@@ -264,7 +268,7 @@ class Supervisor:
     def _let_others_finish(self) -> None:
         """Give workers the grace period after the primary has succeeded; stop servers at once."""
         agreed = self._grace.has_agreed
-        self._ending = (State.FAILED, self._grace.reason) if agreed else (State.SUCCEEDED, "")
+        self._ending = self._grace.ending if agreed else Ending(State.SUCCEEDED)
         if living := [child for child in self._children if child.alive]:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
@@ -279,13 +283,13 @@ class Supervisor:
             for child in living:
                 if not child.signalled:
                     child.signal(signal.SIGTERM)
-            if self._ending and self._ending[0] is State.SUCCEEDED:
+            if self._ending and self._ending.state is State.SUCCEEDED:
                 self._terminate_at, self._kill_at = NEVER, time.monotonic() + REDUCERS_END_WITHIN_S
 
-    def _decide(self, state: State, reason: str) -> None:
+    def _decide(self, state: State, reason: str, kind: str = "") -> None:
         """Stop everything; the first decision stands."""
         if self._ending is None:
-            self._ending = (state, reason)
+            self._ending = Ending(state, reason, kind)
             self._enter(State.STOPPING, "stopping")
             self._terminate_at = time.monotonic()
 
@@ -311,7 +315,7 @@ class Supervisor:
         if now >= self._terminate_at:
             self._terminate(now)
         if self._grace.has_saved:
-            self._decide(State.FAILED, self._grace.reason)
+            self._decide(*self._grace.ending)
             self._grace.end()
             self._terminate_at, self._kill_at = NEVER, min(self._kill_at, now + self._launch.grace)
         if now >= self._kill_at:
@@ -321,7 +325,7 @@ class Supervisor:
         """Put off for so long what would end a rank at whose prompt somebody sits."""
         self._judge_at += seconds
         self._failed_at = {pid: at + seconds for pid, at in self._failed_at.items()}
-        if self._ending and self._ending[0] is State.SUCCEEDED and not self._cancel_requested():
+        if self._ending and self._ending.state is State.SUCCEEDED and not self._cancel_requested():
             self._terminate_at += seconds
             self._kill_at += seconds
 
@@ -366,7 +370,8 @@ class Supervisor:
                 child.signal(number)
 
     def _end(self, output: Output) -> None:
-        state, error = self._ending or (State.FAILED, "")
+        state, error, kind = self._ending or Ending(State.FAILED)
+        cause = Cause(kind) if kind else None
         lost = output.close()
         charts = self._charts.passed_over() if self._charts else ""
         note = (self._doctor.last_note(state) if self._doctor else "") or charts
@@ -377,7 +382,10 @@ class Supervisor:
             failures = [f.because(output.assertions.get(f.process, "")) for f in self._failures]
             ranks = self._status.processes[: len(self._launch.processes)]
             error = self._retries.with_no_retry_reason(failure.report(failures, ranks))
-        self._enter(state, str(state), error=error, note=note)
+            cause = failure.cause_among(failures, ranks)
+        warns = self._doctor is not None and self._doctor.warns and not lost
+        warns = warns or self._grace.ended_by_itself(state is State.SUCCEEDED)
+        self._enter(state, str(state), error=error, note=note, cause=cause, warns=warns)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:
             time.sleep(TURN_S)
