@@ -146,8 +146,10 @@ def with_report(run: CarriedRun, state: State, error: str) -> tuple[str, Cause |
     reports = last_reports(run.folder, run.journal.labels)
     if not reports:
         return error, None
-    told = next((report for report in reports if report.headline in error), None)
-    return (error, told.cause) if told else (f"{reports[0]}\n{error}", reports[0].cause)
+    repeated = next((report for report in reports if report.headline in error), None)
+    if repeated:
+        return error, repeated.cause
+    return f"{reports[0]}\n{error}", reports[0].cause
 
 
 def last_reports(folder: Path, labels: Sequence[str]) -> list[FailureReport]:

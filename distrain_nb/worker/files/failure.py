@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional, Sequence
 
-from distrain_nb.worker.files import cause, fields
-from distrain_nb.worker.files.cause import Cause
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.cause import EXIT, MEMORY, PROGRAM, Cause
 from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import FAILURE_FILE
 from distrain_nb.worker.files.status import Process
@@ -52,7 +52,7 @@ class Failure:
     traceback: str = ""
     label: str = "the launcher"
     status: Optional[int] = None
-    kind: str = cause.PROGRAM
+    kind: str = PROGRAM
 
     def because(self, assertion: str) -> Failure:
         """Return it with the assertion that has failed on its GPU, if that is what it tells of."""
@@ -101,7 +101,7 @@ def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) 
     summary = describe_exit(status, killed_for_memory)
     if status == -signal.SIGKILL:
         summary += f" ({memory})"
-    kind = cause.MEMORY if killed_for_memory else cause.EXIT
+    kind = MEMORY if killed_for_memory else EXIT
     began = time.time() - DEATH_IS_SEEN_LATE_S
     return Failure(process, began, summary, status=status, kind=kind)
 
@@ -110,7 +110,7 @@ def of_launcher(status: int) -> Failure:
     """Return the failure of what starts the ranks of several hosts, when none of this host's
     failed."""
     summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
-    return Failure(LAUNCHER, time.time(), summary, status=status, kind=cause.EXIT)
+    return Failure(LAUNCHER, time.time(), summary, status=status, kind=EXIT)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:
@@ -151,12 +151,12 @@ def decisive(failures: Sequence[Failure]) -> Failure:
     return first(outside or failures)
 
 
-def of_cause(known: Optional[Cause], began: float) -> Failure:
+def of_cause(cause: Optional[Cause], began: float) -> Failure:
     """Return the failure of another host that has a cause, as far as that says; an earlier version
     of the package says nothing, which counts as an error of the program."""
-    known = known or Cause()
-    label, status = known.subject or "a rank", known.status
-    return Failure(LAUNCHER, began, known.summary, label=label, status=status, kind=known.kind)
+    of = cause or Cause()
+    label = of.subject or "a rank"
+    return Failure(LAUNCHER, began, of.summary, label=label, status=of.status, kind=of.kind)
 
 
 def first(failures: Iterable[Failure]) -> Failure:

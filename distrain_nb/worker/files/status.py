@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import ORPHANED, Cause
@@ -38,6 +38,15 @@ class State(str, Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+class Ending(NamedTuple):
+    """How an attempt ends, as soon as that is decided: the state, what is said of it, and its
+    cause's kind; both are empty where what ranks have left says it."""
+
+    state: State
+    error: str = ""
+    kind: str = ""
 
 
 _STATES = frozenset(str(state) for state in State)

@@ -7,14 +7,13 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from distrain_nb.worker.files import cause
 from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.status import State
-from distrain_nb.worker.supervisor.ending import Ending
+from distrain_nb.worker.files.status import Ending, State
 from distrain_nb.worker.supervisor.start import Child, Launcher
 
 # For a program that calls `on_stop` or `stopping`, where `--signal-before` doesn't say.
@@ -104,11 +103,11 @@ class Grace:
         how = f", {before:g} s ahead of --timeout {limit:g}" if before and limit else ""
         return Ending(State.FAILED, f"it was stopped near its time limit{how}", cause.NEAR_LIMIT)
 
-    @property
-    def has_saved_ahead(self) -> bool:
-        """Whether all that were asked ahead of a time limit have saved."""
+    def has_saved_ahead(self, ending: Optional[Ending]) -> bool:
+        """Return whether that is the ending of a run whose ranks were asked ahead of its time
+        limit, and have all saved."""
         stops = self._stops()
-        asked = self._is_ahead and bool(self._asked)
+        asked = self._is_ahead and bool(self._asked) and ending == self.ending
         return asked and bool(stops) and not any(self._troubles(stops))
 
     def ended_by_itself(self, succeeded: bool) -> bool:

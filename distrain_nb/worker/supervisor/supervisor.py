@@ -19,14 +19,13 @@ from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
-from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.files.status import Ending, Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
-from distrain_nb.worker.supervisor.ending import Ending
 from distrain_nb.worker.supervisor.grace import Grace
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.retries import Retries
@@ -99,7 +98,7 @@ class Supervisor:
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
         self._doctor: Optional[Watches] = None
-        self._note = ""
+        self._note = self._hang = ""
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
@@ -114,10 +113,10 @@ class Supervisor:
         while not self._ending:
             self._start(output)
             self._watch(output)
-            is_ahead = self._ending == self._grace.ending and self._grace.has_saved_ahead
+            is_ahead = self._grace.has_saved_ahead(self._ending)
             has_saved = is_ahead and not self._cancel_requested()
             is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
-            failed = self._ending is not None and self._ending.is_of_ranks and not is_stopped
+            failed = self._ending == Ending(State.FAILED) and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
                 self._try_again(output)
         self._end(output)
@@ -172,8 +171,7 @@ class Supervisor:
             self._keep_time()
             self._give_way()
             hung = self._hear_doctor(output)
-            hang = self._doctor.hang if self._doctor and self._ending is None else ""
-            self._save(note=output.trouble or self._limit.note or hung, hang=hang)
+            self._save(note=output.trouble or self._limit.note or hung, hang=self._hang)
         self._ending = self._ending or Ending(State.FAILED)
         self._ports.clear()
         if self._doctor:
@@ -193,7 +191,7 @@ class Supervisor:
     def _hear_doctor(self, output: Output) -> str:
         """Log what the watches have to say; return what they have said last."""
         if self._doctor and self._ending is None:
-            self._note = self._doctor.tell(output.tell)
+            self._note, self._hang = self._doctor.tell(output.tell), self._doctor.hang
             if self._doctor.stop_reason:
                 self._decide(State.FAILED, self._doctor.stop_reason)
         return self._note
@@ -383,8 +381,8 @@ class Supervisor:
             ranks = self._status.processes[: len(self._launch.processes)]
             error = self._retries.with_no_retry_reason(failure.report(failures, ranks))
             cause = failure.cause_among(failures, ranks)
-        warns = self._doctor is not None and self._doctor.warns and not lost
-        warns = warns or self._grace.ended_by_itself(state is State.SUCCEEDED)
+        alone = self._doctor is not None and self._doctor.warns and not lost
+        warns = alone or self._grace.ended_by_itself(state is State.SUCCEEDED)
         self._enter(state, str(state), error=error, note=note, cause=cause, warns=warns)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
         while self._status != self._saved and time.monotonic() < give_up_at:

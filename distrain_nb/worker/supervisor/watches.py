@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Callable, Optional, Sequence
 
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import Ending, State
 from distrain_nb.worker.rank import world
 from distrain_nb.worker.supervisor.deviating import DeviationWatch
-from distrain_nb.worker.supervisor.ending import Ending
 from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.start import Child, Output
 
