@@ -13,13 +13,19 @@ from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.traffic import reduction_image
+from distrain_nb.places.vertex.forms.rest import near_image
 from distrain_nb.places.vertex.forms.specs import from_specs
 
 if TYPE_CHECKING:
     from distrain_nb.types import Unknown
 
-_TRAINING = ("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob")
-_JOB = "CustomJob"
+_JOB, _COMPONENT = "CustomJob", "CustomTrainingJobOp"
+# The components of pipelines that take machines as arguments are training jobs that run at once.
+_TRAINING = (
+    *("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob"),
+    *("CustomContainerTrainingJobRunOp", "CustomPythonPackageTrainingJobRunOp"),
+    *("create_custom_training_job_from_component", "create_custom_training_job_op_from_component"),
+)
 _LOCAL = "from_local_script"
 _STARTS = ("run", "submit", "run_async")
 # In the order of the SDK, whose notebooks give some of them without names.
@@ -50,7 +56,7 @@ def is_for_vertex(call: Call) -> bool:
     """Return whether a call has what a layout is read from."""
     if call.name in (*_TRAINING, _LOCAL):
         return True
-    if call.name == _JOB:  # without arguments a job says nothing
+    if call.name in (_JOB, _COMPONENT):  # without arguments a job says nothing
         return bool(call.values)
     return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
 
@@ -62,7 +68,8 @@ def from_vertex(source: PythonSource) -> Imported | None:
     if not jobs:
         return _from_names(source)
     first, *rest = jobs
-    read = _from_job(first) if first.name == _JOB else _from_run(first)
+    has_pools = first.name in (_JOB, _COMPONENT)
+    read = _from_job(first) if has_pools else _from_run(first)
     region, dropped = _region(source)
     layout = read.layout
     if layout.region is None and region:
@@ -70,6 +77,7 @@ def from_vertex(source: PythonSource) -> Imported | None:
     named = [*read.left_out, *dropped, *first.late, *first.unnamed]
     named += map(str, rest)
     named += [str(call) for call in source.calls if call.name == "HyperparameterTuningJob"]
+    layout = near_image(layout)
     return replace(read, layout=layout, left_out=tuple(dict.fromkeys(named)))
 
 
@@ -112,14 +120,15 @@ def _with_steps(job: Call) -> tuple[dict[str, Unknown], list[str]]:
 
 
 def _scheduling(reader: MappingReader) -> dict[str, object]:
-    timeout, wait = reader.number("timeout"), reader.number("max_wait_duration")
+    """Take the arguments that are the API's `Scheduling`: the SDK has seconds, a component of a
+    pipeline has a text with their unit."""
     scheduling: dict[str, object] = {}
-    if strategy := reader.word("scheduling_strategy"):
-        scheduling["strategy"] = strategy
-    if timeout is not None:
-        scheduling["timeout"] = f"{timeout}s"
-    if wait is not None:
-        scheduling["max_wait_duration"] = f"{wait}s"
+    for argument in ("scheduling_strategy", "strategy"):
+        if strategy := reader.text(argument):
+            scheduling["strategy"] = strategy
+    for argument in ("timeout", "max_wait_duration"):
+        if duration := reader.text(argument):
+            scheduling[argument] = f"{duration.removesuffix('s')}s"
     return scheduling
 
 
