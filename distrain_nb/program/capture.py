@@ -45,6 +45,7 @@ from distrain_nb.program.requirements import (
     with_backend,
 )
 from distrain_nb.program.values.data import data_of
+from distrain_nb.program.values.runtimes import starts_tensorflow
 from distrain_nb.repairs import write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
@@ -352,7 +353,8 @@ def _values(needs: Mapping[str, Needed]) -> Iterator[CapturedValue]:
     for n in needs.values():
         if isinstance(n.how, (Literal, Value)):
             size, text = n.trial.size if n.trial else 0, getattr(n.how, "text", None)
-            yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text)
+            starts = text is None and starts_tensorflow(n.value)
+            yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text, starts)
 
 
 def _sources(needs: Mapping[str, Needed]) -> Iterator[CapturedSource]:

@@ -48,9 +48,9 @@ def test_results_and_exceptions_are_waited_for(runs: dict[str, Run]) -> None:
     with pytest.raises(RunFailed, match="boom"):
         runs["bad"].result(60)
     assert "boom" in str(runs["bad"].exception(60))
-    with pytest.raises(KeyError, match="run . failed: .*boom.* It returned nothing"):
+    with pytest.raises(KeyError, match=r"run . failed: .*boom.* It returned nothing"):
         runs["bad"].results["x"]
-    with pytest.raises(KeyError, match="run . returned total.* name 'y' with --result"):
+    with pytest.raises(KeyError, match=r"run . returned total.* name 'y' with --result"):
         runs["good"].results["y"]
     assert not runs["endless"].done()
     with pytest.raises(TimeoutError):
