@@ -38,6 +38,7 @@ from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
+from distrain_nb.program.python.uncalled import needs_arguments, uncalled_function
 from distrain_nb.program.requirements import (
     files_of,
     requirements_of,
@@ -46,7 +47,7 @@ from distrain_nb.program.requirements import (
 )
 from distrain_nb.program.values.data import data_of
 from distrain_nb.program.values.runtimes import starts_tensorflow
-from distrain_nb.repairs import write_in_option
+from distrain_nb.repairs import append_line, write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
@@ -141,6 +142,7 @@ def _gathered(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
+    _tell_uncalled(code, gathering, results, cell.label)
     return gathering
 
 
@@ -316,6 +318,18 @@ def _tell_unused(code: _Code, gathering: Gathering) -> None:
             why = "sets itself" if name in code.names.binds else "never reads"
             message = f"`{name}` has no effect: it is a name that the cell {why}"
             gathering.say("unused-name", Severity.WARNING, name, message)
+
+
+def _tell_uncalled(code: _Code, gathering: Gathering, results: Sequence[str], label: str) -> None:
+    """Name a function that nothing calls. Ranks that stay keep it, and a result may be one."""
+    function = uncalled_function(code.tree.body)
+    if function is None or results or gathering.notebook.ranks is not None:
+        return
+    call = f"{function.name}()"
+    message = f"the cell defines `{function.name}` and calls nothing, so its ranks end at once"
+    fixes = () if needs_arguments(function) else (append_line(call),)
+    where = f"{label}, line {function.lineno}"
+    gathering.say("nothing-called", Severity.WARNING, where, message, *fixes)
 
 
 # -- imports and files ----------------------------------------------------------------------------
