@@ -241,5 +241,5 @@ def test_trials_at_once_share_the_cpus_and_gpus(
 
 
 def test_a_name_that_the_cell_sets_itself_is_named_with_its_line(home: Path) -> None:
-    with pytest.raises(OptionError, match="the cell sets lr itself, by `lr = 0.1`: leave that"):
+    with pytest.raises(OptionError, match=r"the cell sets lr itself, by `lr = 0.1`: leave that"):
         study.tune("lr = 0.1\nprint(lr)", tune="lr=0..1", goal="min:val", trials=1)

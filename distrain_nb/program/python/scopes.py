@@ -171,6 +171,10 @@ def _optional(tree: ast.AST) -> Iterator[ast.AST]:
         if guards or asks:
             for statement in (*node.body, *node.orelse):  # type: ignore[attr-defined]
                 yield from ast.walk(statement)
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for statement in case.body:
+                    yield from ast.walk(statement)
 
 
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
@@ -194,5 +198,8 @@ def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name, called = node.args[0].value, ast.unparse(node.func).rpartition(".")[2]
             if isinstance(name, str) and called in ("import_module", "__import__"):
-                modules.append(ImportedModule(name, (), node.lineno, name.startswith(".")))
+                may_fail = id(node) in optional
+                modules.append(
+                    ImportedModule(name, (), node.lineno, name.startswith("."), may_fail)
+                )
     return tuple(modules)
