@@ -280,6 +280,8 @@ MODULE = "--module-name trainer.task --package-path ./trainer/"
     ("text", "script", "left"),
     [
         (f"SUBMIT {MODULE} -- --lr=0.1 data", "-m trainer.task --lr=0.1 data", ()),
+        (f"SUBMIT --job-dir gs://b/j {MODULE} -- --lr=0.1",
+         "-m trainer.task --lr=0.1 --job-dir gs://b/j", ()),
         ("SUBMIT --module-name trainer.task -- --lr=0.1", "", ("--module-name", "--lr=0.1")),
         ("VERTEX,local-package-path=.,script=a/task.py --args=--lr=1,x", "a/task.py --lr=1 x", ()),
         ("VERTEX,python-module=trainer.task", "-m trainer.task", ()),
