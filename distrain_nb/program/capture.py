@@ -37,16 +37,20 @@ from distrain_nb.program.proof.made import proven
 from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
-from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
-from distrain_nb.program.python.uncalled import needs_arguments, uncalled_function
+from distrain_nb.program.python.scopes import (
+    ImportedModule,
+    bound_names,
+    imports_of,
+    needs_arguments,
+    uncalled_function,
+)
 from distrain_nb.program.requirements import (
     files_of,
     requirements_of,
     unknown_modules,
     with_backend,
 )
-from distrain_nb.program.values.data import data_of
-from distrain_nb.program.values.runtimes import starts_tensorflow
+from distrain_nb.program.values.data import data_of, starts_tensorflow
 from distrain_nb.repairs import append_line, write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
@@ -171,7 +175,7 @@ def _assembled(
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
     later = made_later(gathering, [main, *_texts_of(files)])
-    found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
+    findings = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
         main=main,
@@ -182,7 +186,7 @@ def _assembled(
         requirements=requirements_of(used, notebook.folder),
         required=tuple(require),
         imports=frozenset(i.root for i in used if i.root),
-        findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
+        findings=tuple(sorted(findings, key=lambda f: list(Severity).index(f.severity))),
         data=data,
         expected=expected,
         exempt=tuple(exempt),

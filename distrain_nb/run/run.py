@@ -17,7 +17,6 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
-from distrain_nb.escapes import plain
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.log.reader import Line, LogReader, final_lines
@@ -33,7 +32,7 @@ from distrain_nb.worker.files.folder import (
     RESULTS_FOLDER,
     STEP_TIMES_FOLDER,
 )
-from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import FILES, Tracked
 from distrain_nb.worker.supervisor.deviating import deviations_of
 
@@ -381,18 +380,7 @@ class Run(Waitable[R]):
         if missing:
             raise RunNotReady(f"the results of run {self.id} can't be fetched: {missing}")
         folder = self.folder / RESULTS_FOLDER
-        return Results(
-            folder, self.id, self._backend.here and is_ours(folder), self._unsuccessful()
-        )
-
-    def _unsuccessful(self) -> str:
-        """Say in a line how it ended; empty for one that succeeded."""
-        status = self.status
-        if status.state is State.SUCCEEDED:
-            return ""
-        verb = "failed" if status.state is State.FAILED else "was cancelled"
-        cause = plain(status.error).strip().partition("\n")[0].rstrip(".")
-        return f"run {self.id} {verb}{f': {cause}' if cause else ''}"
+        return Results(folder, self.id, self._backend.here and is_ours(folder), self.unsuccessful())
 
     def __repr__(self) -> str:
         """Say when a state was so that may still change: a notebook keeps the text."""

@@ -26,9 +26,14 @@ from distrain_nb.layout.place import RETRIES, GpuMachine, Offers, Place, SdkName
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.kubernetes import forms as kubernetes
-from distrain_nb.places.vertex.forms.custom_job import custom_job_text
 from distrain_nb.places.vertex.forms.gcloud import COMMAND, custom_job_command, from_custom_job
-from distrain_nb.places.vertex.forms.python import PASTE, POSITIONS, from_vertex, is_for_vertex
+from distrain_nb.places.vertex.forms.python import (
+    PASTE,
+    POSITIONS,
+    custom_job_text,
+    from_vertex,
+    is_for_vertex,
+)
 from distrain_nb.places.vertex.forms.rest import (
     CREATES,
     REFUSED,

@@ -1,23 +1,27 @@
-"""Vertex AI's SDK in Python: jobs of worker pools, training jobs and their `run`, bare pools."""
+"""Vertex AI's SDK in Python, read and written: jobs of worker pools, training jobs and their `run`,
+bare pools."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.index import current
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
+from distrain_nb.layout.formats import pieces
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, snake, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.traffic import reduction_image
 from distrain_nb.places.vertex.forms.rest import near_image
-from distrain_nb.places.vertex.forms.specs import from_specs
+from distrain_nb.places.vertex.forms.specs import from_specs, worker_pool_specs
 
 if TYPE_CHECKING:
-    from distrain_nb.types import Unknown
+    from distrain_nb.types import Json, Unknown
 
 _JOB, _COMPONENT = "CustomJob", "CustomTrainingJobOp"
 # The components of pipelines that take machines as arguments are training jobs that run at once.
@@ -46,6 +50,8 @@ _POOL = frozenset(
 )
 _MACHINE_SPEC = frozenset({*_MACHINES, "tpu_topology", "reservation_affinity", "**"})
 _SPECS = ("worker_pool_specs", "workerPoolSpecs")
+_BUCKET = "gs://BUCKET"
+_STRATEGIES = "from google.cloud.aiplatform.compat.types import custom_job\n"
 PASTE = (
     "the cell with worker_pool_specs = […], CustomJob(…), or "
     "CustomTrainingJob(…).run(machine_type=…)"
@@ -238,3 +244,30 @@ def _pools(value: object) -> object:
 
 def _is_pool(value: object) -> bool:
     return isinstance(value, dict) and not _POOL.isdisjoint(value)
+
+
+def custom_job_text(layout: Layout) -> str:
+    """Return the layout as a job of the SDK that can be pasted into a notebook, with its
+    imports."""
+    pools = json.dumps(_snake_keys(worker_pool_specs(layout)), indent=4, ensure_ascii=False)
+    start = present(timeout=layout.timeout, max_wait_duration=layout.max_wait)
+    lines = [f"    {name}={value!r},\n" for name, value in start.items()]
+    if strategy := layout.scheduling:
+        name = f".{strategy}" if strategy.isidentifier() else f"[{strategy!r}]"
+        lines.append(f"    scheduling_strategy=custom_job.Scheduling.Strategy{name},\n")
+    body = "\n" + "".join(lines) if lines else ""
+    return (
+        f"from google.cloud import aiplatform\n{_STRATEGIES if layout.scheduling else ''}\n"
+        f"aiplatform.init(\n    project={pieces.PROJECT!r},\n"
+        f"    location={layout.region or pieces.LOCATION!r},\n    staging_bucket={_BUCKET!r},\n)\n"
+        f"job = aiplatform.CustomJob(\n    display_name={pieces.JOB_NAME!r},\n"
+        f"    worker_pool_specs={pools.replace(chr(10), chr(10) + '    ')},\n)\n"
+        f"job.submit({body})\n"
+    )
+
+
+def _snake_keys(value: Json) -> Json:
+    """Return a value with keys as Python has them."""
+    if isinstance(value, dict):
+        return {snake(name): _snake_keys(member) for name, member in value.items()}
+    return [_snake_keys(member) for member in value] if isinstance(value, list) else value
