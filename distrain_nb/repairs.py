@@ -31,6 +31,15 @@ def add_line(line: str) -> Fix[str]:
     return Fix(f"Add `{line}`", apply)
 
 
+def append_line(line: str) -> Fix[str]:
+    """Append a line to the cell's code."""
+
+    def apply(text: str) -> str:
+        return text if text.rstrip().endswith(f"\n{line}") else f"{text.rstrip()}\n\n{line}\n"
+
+    return Fix(f"Add `{line}`", apply)
+
+
 def add_option(option: str) -> Fix[str]:
     """Append an option to the magic's line, before the program's own arguments."""
 

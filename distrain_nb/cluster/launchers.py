@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ _WANTED_BY = (
 # Rules are TensorFlow's own, which hold for it beside another framework too.
 _FRAMEWORKS = (("tensorflow", "tensorflow"), ("torchrun", "pytorch"))
 
+_STRATEGY = "MultiWorkerMirroredStrategy"
 
 # These start a process for each GPU of a replica.
 PER_GPU = ("torchrun", "mpi")
@@ -93,6 +95,8 @@ def process_findings(
     processes = ranks * training
     if launcher == "tensorflow" and ranks > 1:
         yield _one_rank_finding(ranks, max(1, processes))
+    if launcher == "tensorflow" and processes > 1:
+        yield from _before_strategy(program)
     if gpus > 1:
         yield from warnings
     if warnings and processes > 1:
@@ -112,6 +116,35 @@ def _one_rank_finding(ranks: int, processes: int) -> Finding:
         "train together take as many replicas (--primary and --workers), without -n"
     )
     return Finding("launcher.one-rank", Severity.ERROR, "ranks_per_replica", message)
+
+
+def _before_strategy(program: Program) -> Iterator[Finding]:
+    """Name values that ranks make before the cell makes its strategy, which then finds TensorFlow's
+    runtime started: "Collective ops must be configured at program startup" (TensorFlow 2.21)."""
+    early = [value for value in program.values if value.starts_tensorflow]
+    if not early or _STRATEGY not in program.main:
+        return
+    surely = any(_makes_strategy(statement) for statement in ast.parse(program.main).body)
+    names = " and ".join(f"`{value.name}`" for value in early)
+    are, them = ("is a value", "it") if len(early) == 1 else ("are values", "them")
+    message = (
+        f"{names} {are} of TensorFlow from another cell. Ranks make {them} before the first line "
+        f"of the cell, and {_STRATEGY} can only be made before any. Make {them} in the cell, below "
+        "the strategy"
+    )
+    severity = Severity.ERROR if surely else Severity.WARNING
+    where = early[0].where[0] if early[0].where else ""
+    yield Finding("launcher.before-strategy", severity, where, message)
+
+
+def _makes_strategy(statement: ast.stmt) -> bool:
+    """Return whether a statement makes the strategy whenever it runs."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.With)):
+        return False
+    return any(
+        isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == _STRATEGY
+        for node in ast.walk(statement)
+    )
 
 
 def _one_process_findings(program: Program) -> tuple[Finding, ...]:

@@ -29,7 +29,7 @@ SCRIPTS = (".py", ".ipynb")
 _NO_VALUE = re.compile(r"argument (?:-\w/)?(--?[\w-]+).*: expected (?:one|at least one) argument")
 _UNREAD = re.compile(r"argument (--?[\w-]+): invalid (int|float) value: '(.*)'$")
 _KINDS = {"int": "an integer", "float": "a number"}
-# What other launchers call these options.
+# What other launchers and studies call these options.
 RANKS, REPLICAS = "-n N", "--workers N, which counts the replicas besides the primary"
 ELSEWHERE = {
     "-np": RANKS,
@@ -39,7 +39,14 @@ ELSEWHERE = {
     "--num-processes": RANKS,
     "--nnodes": REPLICAS,
     "--num-machines": REPLICAS,
+    "--minimize": "--goal min:METRIC",
+    "--minimise": "--goal min:METRIC",
+    "--maximize": "--goal max:METRIC",
+    "--maximise": "--goal max:METRIC",
+    "--direction": "--goal min:METRIC or --goal max:METRIC",
+    "--n-trials": "--trials N",
 }
+_LIKE = 0.7  # how much of a name has to be that of an option, beside the dashes
 
 
 class HelpAsked(Exception):
@@ -80,7 +87,9 @@ class Parser(argparse.ArgumentParser):
         """Raise OptionError for a word that is none of these options."""
         if not word.startswith("-"):
             self.error(f"unexpected {word!r}: options are written --NAME VALUE")
-        meant = self._option_string_actions.get(closest(_flag(word), self._option_string_actions))
+        names_of_options = {name.lstrip("-"): name for name in self._option_string_actions}
+        close = closest(_flag(word).lstrip("-"), names_of_options, _LIKE)
+        meant = self._option_string_actions.get(names_of_options.get(close, ""))
         names = meant.option_strings if meant else []
         hint = f"; did you mean {' or '.join(names)}?" if meant else ""
         self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *names))

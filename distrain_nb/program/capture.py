@@ -37,15 +37,21 @@ from distrain_nb.program.proof.made import proven
 from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
-from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
+from distrain_nb.program.python.scopes import (
+    ImportedModule,
+    bound_names,
+    imports_of,
+    needs_arguments,
+    uncalled_function,
+)
 from distrain_nb.program.requirements import (
     files_of,
     requirements_of,
     unknown_modules,
     with_backend,
 )
-from distrain_nb.program.values.data import data_of
-from distrain_nb.repairs import write_in_option
+from distrain_nb.program.values.data import data_of, starts_tensorflow
+from distrain_nb.repairs import append_line, write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
@@ -140,6 +146,7 @@ def _gathered(
     gathering.want_module_state(beside, reached(before, beside))
     gathering.finish()
     _tell_unused(code, gathering)
+    _tell_uncalled(code, gathering, results, cell.label)
     return gathering
 
 
@@ -168,7 +175,7 @@ def _assembled(
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
     later = made_later(gathering, [main, *_texts_of(files)])
-    found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
+    findings = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
         main=main,
@@ -179,7 +186,7 @@ def _assembled(
         requirements=requirements_of(used, notebook.folder),
         required=tuple(require),
         imports=frozenset(i.root for i in used if i.root),
-        findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
+        findings=tuple(sorted(findings, key=lambda f: list(Severity).index(f.severity))),
         data=data,
         expected=expected,
         exempt=tuple(exempt),
@@ -317,6 +324,18 @@ def _tell_unused(code: _Code, gathering: Gathering) -> None:
             gathering.say("unused-name", Severity.WARNING, name, message)
 
 
+def _tell_uncalled(code: _Code, gathering: Gathering, results: Sequence[str], label: str) -> None:
+    """Name a function that nothing calls. Ranks that stay keep it, and a result may be one."""
+    function = uncalled_function(code.tree.body)
+    if function is None or results or gathering.notebook.ranks is not None:
+        return
+    call = f"{function.name}()"
+    message = f"the cell defines `{function.name}` and calls nothing, so its ranks end at once"
+    fixes = () if needs_arguments(function) else (append_line(call),)
+    where = f"{label}, line {function.lineno}"
+    gathering.say("nothing-called", Severity.WARNING, where, message, *fixes)
+
+
 # -- imports and files ----------------------------------------------------------------------------
 
 
@@ -352,7 +371,8 @@ def _values(needs: Mapping[str, Needed]) -> Iterator[CapturedValue]:
     for n in needs.values():
         if isinstance(n.how, (Literal, Value)):
             size, text = n.trial.size if n.trial else 0, getattr(n.how, "text", None)
-            yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text)
+            starts = text is None and starts_tensorflow(n.value)
+            yield CapturedValue(n.name, type(n.value).__name__, size, n.where, text, starts)
 
 
 def _sources(needs: Mapping[str, Needed]) -> Iterator[CapturedSource]:

@@ -111,7 +111,8 @@ SYNTAX_ERROR = "capture.syntax-error"
 class CapturedValue:
     """A captured value: its type's name, its size in bytes, the places that use it.
 
-    `literal` is its text where it is short enough to stand in main.py.
+    `literal` is its text where it is short enough to stand in main.py. Making one with
+    `starts_tensorflow` starts TensorFlow's runtime.
     """
 
     name: str
@@ -119,6 +120,7 @@ class CapturedValue:
     size: int
     where: tuple[str, ...]
     literal: str | None = None
+    starts_tensorflow: bool = False
 
 
 @dataclass(frozen=True)

@@ -307,15 +307,16 @@ class Results(Mapping[str, Value]):
     damaged, RunUnreadable.
     """
 
-    def __init__(self, folder: Path, run: int, trusts: bool) -> None:
+    def __init__(self, folder: Path, run: int, trusts: bool, unsuccessful: str = "") -> None:
         self._folder = folder
         self._run = run
         self._trusts = trusts
+        self._unsuccessful = unsuccessful  # how the run ended, unless it succeeded
 
     @property
     def trusted(self) -> Results:
         """The same, for those who trust whoever could write them: it runs the code they name."""
-        return Results(self._folder, self._run, trusts=True)
+        return Results(self._folder, self._run, True, self._unsuccessful)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -326,6 +327,8 @@ class Results(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         if name not in self.named:
             names = ", ".join(self) or "nothing"
+            if self._unsuccessful:
+                raise KeyError(f"{self._unsuccessful}. It returned {names}")
             raise KeyError(f"run {self._run} returned {names}; name {name!r} with --result")
         reason = self._index().unsaved.get(name)
         if reason is not None:

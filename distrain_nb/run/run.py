@@ -380,7 +380,7 @@ class Run(Waitable[R]):
         if missing:
             raise RunNotReady(f"the results of run {self.id} can't be fetched: {missing}")
         folder = self.folder / RESULTS_FOLDER
-        return Results(folder, self.id, self._backend.here and is_ours(folder))
+        return Results(folder, self.id, self._backend.here and is_ours(folder), self.unsuccessful())
 
     def __repr__(self) -> str:
         """Say when a state was so that may still change: a notebook keeps the text."""

@@ -90,6 +90,15 @@ class Ends(ABC):
             why = f": {plain(status.error)}" if status.error else ""
             raise RunCancelled(f"{self.title} {self.cancelled_text}{why}")
 
+    def unsuccessful(self) -> str:
+        """Say in a line how it ended; empty for one that succeeded."""
+        status = self.status
+        if status.state is State.SUCCEEDED:
+            return ""
+        verb = "failed" if status.state is State.FAILED else "was cancelled"
+        cause = plain(status.error).strip().partition("\n")[0].rstrip(".")
+        return f"{self.noun} {self.id} {verb}{f': {cause}' if cause else ''}"
+
 
 class Waitable(Ends, Generic[R]):
     """Something that has a result when it has ended; `R` is the type of the result."""

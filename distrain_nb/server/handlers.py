@@ -41,10 +41,12 @@ from distrain_nb.study.answers import ACTIONS, apply_action, end_answer
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import row_of
+from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from distrain_nb.run.pages.protocol import Answer
     from distrain_nb.run.pages.query import Query
@@ -182,17 +184,23 @@ def _list(store: Store, query: Query, name: str) -> Answer:
     return table.LISTS[name](store, query)
 
 
+def _note_watched(folder: Path) -> None:
+    """Note that a page looks, which is to stay smooth beside ranks that take all CPUs."""
+    note_watched(folder)
+    system.weigh_session_more()
+
+
 def _answer(store: Store, query: Query, number: str, path: str) -> Answer:
     run = _run(store, query, number)
     if "watching" in query:
-        note_watched(run.folder)
+        _note_watched(run.folder)
     return answer(run, path, query)
 
 
 def _answer_study(store: Store, query: Query, number: str) -> Answer:
     study = _study(store, query, number)
     if "watching" in query:
-        note_watched(study.folder)
+        _note_watched(study.folder)
     return answer_study(study, _importances(study), query)
 
 

@@ -5,6 +5,7 @@ The spec that options ask for: of a file, in Python, or option by option; checke
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import sys
@@ -23,6 +24,7 @@ from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.options import read
 from distrain_nb.program import Program
+from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.study.cost import costs_text
 from distrain_nb.study.files import NOTICES, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
@@ -327,12 +329,21 @@ def _tuned(program: Program, spec: StudySpec, values: Mapping[str, object]) -> P
     takes_arguments = bool(program.imports & _READERS) or "argv" in program.main
     unused = [p.name for p in spec.parameters if p.name not in read]
     if unused and not takes_arguments:
-        raise OptionError(
-            f"--tune {unused[0]}: the cell never reads the name {unused[0]}, and no arguments",
-            where=unused[0],
-        )
+        name = unused[0]
+        why = f"the cell never reads the name {name}, and no arguments"
+        if statement := _setting(program.main, name):
+            why = f"the cell sets {name} itself, by `{statement}`: leave that line out"
+        raise OptionError(f"--tune {name}: {why}", where=name)
     findings = tuple(f for f in program.findings if not _is_about(f, values))
     return replace(program, tuned=kinds, findings=findings)
+
+
+def _setting(text: str, name: str) -> str:
+    """Return the first line of the statement of a program that sets a name; empty without one."""
+    for statement in ast.parse(text).body:
+        if name in bound_names([statement]):
+            return ast.unparse(statement).partition("\n")[0]
+    return ""
 
 
 def _is_about(finding: Finding, values: Mapping[str, object]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -13,7 +12,7 @@ from distrain_nb.config import home
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, mark
-from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
+from distrain_nb.worker.supervisor.heartbeat import is_watched
 
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from distrain_nb.ui.widgets import Answer
 
 WHOLE_EVERY_S = 2.0
-BEAT_EVERY_S = 1.0
 ALWAYS_WHOLE_UP_TO = 200
 
 
@@ -57,7 +55,6 @@ class LiveView:
         self._metrics = metrics
         self._seq = 1
         self._whole_due = 0.0
-        self._beat_due = 0.0
         self._behind = False
         self._heard_of = False
         self.charts = RunCharts(metrics)
@@ -86,7 +83,6 @@ class LiveView:
     def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
         self._behind = self._behind or changed
-        self._beat()
         if is_watched(self._metrics.folder):
             pass  # the page has the lines from its server
         elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
@@ -100,13 +96,6 @@ class LiveView:
         self.charts.refresh()
         if len(self.widget.children) <= len(self.charts.widgets):
             self.widget.children = (self._run, *self.charts.widgets)
-
-    def _beat(self) -> None:
-        """Tell the run's supervisor that there is a page to draw."""
-        if time.monotonic() >= self._beat_due:
-            self._beat_due = time.monotonic() + BEAT_EVERY_S
-            with suppress(OSError):
-                note_shown(self._metrics.folder)
 
     def end(self) -> None:
         """Note that the run has ended; the page may still ask about it."""

@@ -22,7 +22,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
     endless = api.submit("import time\nprint('on', flush=True)\ntime.sleep(600)")
     yield {
         "good": api.submit("total = 6 * 7", result="total"),
-        "bad": api.submit("raise ValueError('boom')"),
+        "bad": api.submit("raise ValueError('boom')\nx = 1", result="x"),
         "endless": endless,
     }
     endless.cancel()
@@ -48,6 +48,10 @@ def test_results_and_exceptions_are_waited_for(runs: dict[str, Run]) -> None:
     with pytest.raises(RunFailed, match="boom"):
         runs["bad"].result(60)
     assert "boom" in str(runs["bad"].exception(60))
+    with pytest.raises(KeyError, match=r"run . failed: .*boom.* It returned nothing"):
+        runs["bad"].results["x"]
+    with pytest.raises(KeyError, match=r"run . returned total.* name 'y' with --result"):
+        runs["good"].results["y"]
     assert not runs["endless"].done()
     with pytest.raises(TimeoutError):
         runs["endless"].result(0.1)

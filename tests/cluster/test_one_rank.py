@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import distrain_nb as d
+from distrain_nb.cluster import process_findings
+from distrain_nb.layout import Layout
+from distrain_nb.program.program import CapturedValue
 
 MIRRORED = """
 import tensorflow as tf
@@ -31,3 +36,25 @@ def test_more_than_one_is_refused(options: dict[str, object], processes: int, ho
     assert f"not 2: for {processes} that train together" in finding.message
     one = d.check(MIRRORED, **options)  # type: ignore[arg-type]
     assert not [item for item in one if item.code == "launcher.one-rank"]
+
+
+@pytest.mark.parametrize(
+    ("text", "workers", "starts", "severity"),
+    [
+        (MIRRORED, 1, True, "error"),
+        (MIRRORED, 0, True, ""),
+        (MIRRORED, 1, False, ""),
+        (MIRRORED.replace("strategy =", "if v:\n    strategy ="), 1, True, "warning"),
+        ("import tensorflow as tf\ntf.distribute.MirroredStrategy()", 1, True, ""),
+    ],
+)
+def test_a_tensor_before_the_strategy_is_named(
+    text: str, workers: int, starts: bool, severity: str
+) -> None:
+    value = CapturedValue("v", "EagerTensor", 9, ("Cell In[2], line 3",), None, starts)
+    layout = Layout.of("local", primary=1, **({"workers": workers} if workers else {}))
+    program = replace(d.api.program(text), values=(value,))
+    found = list(process_findings(program, layout, "tensorflow", 1, 0))
+    assert [(item.code, str(item.severity)) for item in found] == (
+        [("launcher.before-strategy", severity)] if severity else []
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import documents
@@ -254,7 +256,7 @@ def test_preferences_of_a_request_are_alternatives() -> None:
 def test_alternatives_are_in_each_form_or_named(workers: str) -> None:
     layout = Layout.of("sagemaker", workers=workers)
     for form in exports_of("sagemaker"):
-        has_them = form.name in ("sagemaker-json", "options", "yaml")
+        has_them = form.name in ("sagemaker-json", "sagemaker-trainer", "options", "yaml")
         lost = () if has_them else ("workers.alternatives",)
         assert form.left_out(layout) == lost, form.name
         again = read_any(form.text(layout)).layout
@@ -278,6 +280,8 @@ MODULE = "--module-name trainer.task --package-path ./trainer/"
     ("text", "script", "left"),
     [
         (f"SUBMIT {MODULE} -- --lr=0.1 data", "-m trainer.task --lr=0.1 data", ()),
+        (f"SUBMIT --job-dir gs://b/j {MODULE} -- --lr=0.1",
+         "-m trainer.task --lr=0.1 --job-dir gs://b/j", ()),
         ("SUBMIT --module-name trainer.task -- --lr=0.1", "", ("--module-name", "--lr=0.1")),
         ("VERTEX,local-package-path=.,script=a/task.py --args=--lr=1,x", "a/task.py --lr=1 x", ()),
         ("VERTEX,python-module=trainer.task", "-m trainer.task", ()),
@@ -336,6 +340,45 @@ def test_a_file_that_is_not_here_is_asked_for() -> None:
     (found,) = left_out(read_any(f"{SUBMIT} --config job.yaml"))
     assert found.severity is Severity.INFO
     assert found.message == "the file job.yaml is not here: paste what is in it, too."
+
+
+FILE = "workerPoolSpecs:\n- machineSpec:\n    machineType: n1-standard-8\n  replicaCount: 1\n"
+USING = "gcloud ai custom-jobs create --region=europe-west4 \\\n  --config=job.yaml\n"
+WHOLE = Layout.of("vertex", primary="n1-standard-8", region="europe-west4")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FILE}\n{USING}",
+        f"{USING}\n{FILE}",
+        f"# job.yaml\n{FILE}# then\n!gcloud config set project p\n!{USING}",
+        f"%%writefile job.yaml\n{FILE}\n{USING}",
+        f"```yaml\n{FILE}```\n{USING}",
+        f"job.yaml:\n{FILE}\n$ {USING}",
+    ],
+)
+def test_a_command_and_its_file_are_one_text_in_either_order(text: str) -> None:
+    found = read_any(text)
+    assert (found.layout, found.left_out) == (WHOLE, ())
+
+
+def test_a_file_in_the_working_folder_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    Path("job.yaml").write_text(FILE)
+    assert read_any(USING).layout == WHOLE
+    curl = "curl --data=@job.yaml https://h/v1/projects/p/locations/europe-west4/customJobs"
+    assert read_any(curl).layout == WHOLE
+    Path("job.yaml").rename("../job.yaml")
+    os.mkfifo("job.yaml")
+    for name in ("job.yaml", "../job.yaml", str(tmp_path / "job.yaml"), "link.yaml"):
+        Path("link.yaml").unlink(missing_ok=True)
+        Path("link.yaml").symlink_to("../job.yaml")
+        found = read_any(USING.replace("job.yaml", name))
+        assert f"--config {name}" in found.left_out
 
 
 SAME = [form for form in all_exports() if form.name != "successor"]  # which is another layout

@@ -48,7 +48,9 @@ STEPS = {
     "an item after the call": ("h = {'a': 1}\n" + made(values="h") + "h['b'] = 2\n", "--a 1",
                                ("hyperparameters.b (line 3)",)),
     "set after the start": (made() + "est.fit(x)\nest.set_hyperparameters(a=1)\n", "",
-                            ("set_hyperparameters (line 3)",)),
+                            ("fit(inputs)", "set_hyperparameters (line 3)")),
+    "what starts it": (made() + "est.fit({'train': x}, wait=False, logs=None)\nest.fit()\n", "",
+                       ("fit(wait)", "fit(inputs)", "fit(…) in line 3")),
     "in a function": ("h = {}\ndef f():\n    h['a'] = 1\nf()\n" + made(values="h"), "",
                       ("hyperparameters.a (line 3)",)),
     "given to a function": ("h = {'a': 1}\nfill(h)\n" + made(values="h"), "",
@@ -149,6 +151,26 @@ def test_a_training_job_is_read_with_its_run() -> None:
     assert set(found.left_out) == {"display_name", "requirements", "network"}
     alone = read_any(text[text.index("model") :])
     assert alone.layout.replicas(Role.WORKERS) == 2 and "network" in alone.left_out
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "CustomTrainingJobOp(worker_pool_specs=[{'machine_spec': {'machine_type': 'n1-standard-8'},"
+        " 'replica_count': 1}], ",
+        "create_custom_training_job_from_component(train, machine_type='n1-standard-8', ",
+    ],
+)
+def test_a_pipeline_s_component_is_read_with_all_its_arguments(start: str) -> None:
+    found = read_any(
+        f"{start}display_name='fit', timeout='7200s', strategy='SPOT', location='europe-west4', "
+        "max_wait_duration='3600s', restart_job_on_worker_restart=True)"
+    )
+    assert found.layout == Layout.of(
+        "vertex", primary="n1-standard-8", region="europe-west4", spot=True, timeout=7200,
+        max_wait=3600,
+    )  # fmt: skip
+    assert {"display_name", "restart_job_on_worker_restart"} <= set(found.left_out)
 
 
 def test_reducers_of_a_training_job_are_read() -> None:

@@ -324,6 +324,7 @@ CASES = {
         "reducers.accelerator_count": 1,
     },
     "reducers-bandwidth": {"reducers.replicas": 15},
+    "reducers-many": {"reducers.replicas": 100},
     "reducers-image": {"reducers.image": "gcr.io/project/train"},
     "reducers-image-far": {
         "reducers.image": "asia-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"

@@ -216,6 +216,7 @@ model.fit(data, epochs=3)
 STRATEGY_CHANGES = [
     ("import tf_keras as keras", "import keras", "tensorflow.keras-3"),
     ("with strategy.scope():", "if True:", "tensorflow.scope"),
+    ("strategy.num_replicas_in_sync", "len(tf_config['cluster']['worker'])", "tensorflow.chief"),
 ]
 
 ALONE = """\

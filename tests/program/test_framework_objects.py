@@ -62,6 +62,17 @@ def test_what_a_library_holds_is_refused_by_its_name(
     assert "`v` (" in said and advice in said
 
 
+@pytest.mark.slow
+def test_a_tensor_of_another_cell_can_not_be_made_before_a_strategy(tmp_path: Path) -> None:
+    cell = "%%distrain --workers 1\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
+    with real_kernel(tmp_path, {**os.environ, "DISTRAIN_HOME": str(tmp_path / "home")}) as running:
+        running.run("%load_ext distrain_nb")
+        assert not running.run("import tensorflow as tf\nv = {'a': [tf.Variable(1.0)]}").error
+        outcome = running.run(f"{cell}print(v)")
+        assert "launcher.before-strategy" in outcome.text + outcome.error
+        assert "`v` is a value of TensorFlow" in outcome.text + outcome.error
+
+
 def test_a_module_named_train_trains_nothing(kernel: Kernel, place: Place) -> None:
     """`tf.train.Checkpoint(model=model)` counted as training, and its model was refused."""
     kernel.run("import json, os, types\nclass tf: train = types.ModuleType('train')")

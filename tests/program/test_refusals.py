@@ -209,6 +209,26 @@ def test_options_that_have_no_effect(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "repaired"),
+    [
+        ("import os\ndef train(n=1):\n    return n", "train()"),
+        ("N = 3\ndef fit(n):\n    return n", ""),
+        ("def train():\n    return 1\ntrain()", None),
+        ("@run\ndef train():\n    return 1", None),
+        ("total = 3", None),
+    ],
+)
+def test_a_cell_that_calls_nothing_is_named(
+    kernel: Kernel, cell: str, repaired: str | None
+) -> None:
+    kernel.run("def run(function): return function()")
+    found = [f for f in kernel.capture(cell).findings if f.code == "capture.nothing-called"]
+    assert bool(found) is (repaired is not None)
+    if repaired:
+        assert found[0].fixes[0].apply(f"%%distrain\n{cell}").endswith(f"\n{repaired}\n")
+
+
+@pytest.mark.parametrize(
     ("setup", "message"),
     [
         ("v = torch.empty(2, device='cuda')", "is a tensor on cuda:0"),

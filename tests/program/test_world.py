@@ -226,6 +226,17 @@ def _bring_module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        "match 'b':\n    case 'a':\n        import nowhere_at_all",
+        "import importlib\nif len('a') > 1:\n    importlib.import_module('nowhere_at_all')",
+    ],
+)
+def test_a_module_that_a_condition_asks_for_may_be_missing(kernel: Kernel, cell: str) -> None:
+    assert not kernel.capture(cell).findings
+
+
+@pytest.mark.parametrize(
     ("cells", "cell"),
     [
         (("import world_module as m\nshare = 12 // m.WORLD",), "print(share)"),

@@ -238,3 +238,8 @@ def test_trials_at_once_share_the_cpus_and_gpus(
     assert more.devices == ("4", "5", "6", "7") * 2
     environment = more.prepared.plan.launch.processes[0].environment
     assert environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.38"
+
+
+def test_a_name_that_the_cell_sets_itself_is_named_with_its_line(home: Path) -> None:
+    with pytest.raises(OptionError, match=r"the cell sets lr itself, by `lr = 0.1`: leave that"):
+        study.tune("lr = 0.1\nprint(lr)", tune="lr=0..1", goal="min:val", trials=1)

@@ -76,14 +76,15 @@ class Export:
 class CommandForm:
     """Read a command of a shell, recognized by its `verb`, such as `custom-jobs create`.
 
-    `read` takes the words of the command, and the content of the file that a here-document writes
-    before it, None without one.
+    `read` takes the words of the command, and the content of its file, None without one. `files`
+    has the flags that name such a file.
     """
 
     title: str
     command: str
     verb: re.Pattern[str]
     read: Callable[[Sequence[str], object], Imported]
+    files: tuple[str, ...] = ("--config",)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.files import check_length, yaml_texts
+from distrain_nb.layout.formats.command_files import file_around, file_beside
 from distrain_nb.layout.formats.form import CommandForm, MappingForm, PythonForm, TextForm
 from distrain_nb.layout.formats.pieces import WORDS, Imported
 from distrain_nb.layout.formats.python_source import PythonSource, parsed
@@ -28,18 +29,28 @@ _HEREDOC = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[ \t]*$""")
 
 
 def from_command(text: str, forms: Sequence[CommandForm]) -> Imported:
-    """Read a command of one of the forms, with the file that a here-document writes before it.
+    """Read a command of one of the forms, with its file: a here-document, a text before or after
+    the command, or the file that it names in the working folder.
 
     Raises OptionError naming what can't be read.
     """
     command, files = _apart(text)
-    config = yaml_texts(files[0]) if files else None
     form = next((form for form in forms if form.verb.search(command)), None)
     if form is None:
         raise OptionError(f"only {' and '.join(f'`{form.command}`' for form in forms)} can be read")
-    imported = form.read(_words(command, form.command.split()[0]), config)
+    config = yaml_texts(files[0]) if files else None
+    if not files:
+        command, config = file_around(command, form, _is_request)
+    words = _words(command, form.command.split()[0])
+    if config is None:
+        config = file_beside(words, form, _is_request)
+    imported = form.read(words, config)
     more = [f"file {number} of {len(files)}" for number in range(2, len(files) + 1)]
     return replace(imported, left_out=(*imported.left_out, *more))
+
+
+def _is_request(value: object) -> bool:
+    return isinstance(value, dict) and any(form.matches(value) for form in _readers(MappingForm))
 
 
 def _apart(text: str) -> tuple[str, list[str]]:

@@ -189,10 +189,13 @@ def from_training(words: Sequence[str], config: object) -> Imported:
     layout, dropped = imported.layout, list(imported.left_out)
     pairs = list(flags(words, "training"))
     script = _module(dict(pairs))
+    job_folder: tuple[str, ...] = ()  # which the service gives to the program, behind its own
     for name, value in pairs:
         role, field = _target(name)
         if script and name in _OF_SCRIPTS:
             script += (value,) if name == "--" else ()
+        elif script and name == "job-dir" and not unchosen(value):
+            job_folder = (f"--{name}", value)
         elif unchosen(value):
             dropped += lost_settings(name, value, has_file=config is not None)
         elif role and field in _FIELDS:
@@ -204,7 +207,7 @@ def from_training(words: Sequence[str], config: object) -> Imported:
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
         else:
             dropped += lost_settings(name, value, has_file=config is not None)
-    return Imported(COMMAND, shared_image(layout), tuple(dropped), script)
+    return Imported(COMMAND, shared_image(layout), tuple(dropped), (*script, *job_folder))
 
 
 def _module(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from distrain_nb.places.sagemaker.forms.request import (
     from_training_job,
     training_job,
 )
+from distrain_nb.places.sagemaker.forms.trainer import trainer_text
 from distrain_nb.places.sagemaker.rules import (
     distributions,  # noqa: F401
     instances,  # noqa: F401
@@ -156,6 +157,7 @@ PLACE = Place(
     offers=SageMakerOffers(),
     exports=(
         Export("sagemaker-python", "Estimator (Python SDK 2)", estimator_text),
+        Export("sagemaker-trainer", "ModelTrainer (Python SDK 3)", trainer_text),
         Export(
             "sagemaker-json",
             "CreateTrainingJob (JSON)",

@@ -27,7 +27,13 @@ from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.kubernetes import forms as kubernetes
 from distrain_nb.places.vertex.forms.gcloud import COMMAND, custom_job_command, from_custom_job
-from distrain_nb.places.vertex.forms.python import PASTE, POSITIONS, from_vertex, is_for_vertex
+from distrain_nb.places.vertex.forms.python import (
+    PASTE,
+    POSITIONS,
+    custom_job_text,
+    from_vertex,
+    is_for_vertex,
+)
 from distrain_nb.places.vertex.forms.rest import (
     CREATES,
     REFUSED,
@@ -233,7 +239,8 @@ CLOUD_FIELDS = frozenset(
 )
 _KEYS = ("workerPoolSpecs", "jobSpec", "worker_pool_specs", "job_spec")
 _PYTHON = re.compile(
-    r"\bCustom\w*Job(\.from_local_script)?\(|\bHyperparameterTuningJob\(|ParameterSpec\("
+    r"\bCustom\w*Job(RunOp|Op|\.from_local_script)?\(|\bcreate_custom_training_job_\w+\("
+    r"|\bHyperparameterTuningJob\(|ParameterSpec\("
     r"|\b(worker_pool_specs?|machine_type|machine_spec|job_spec|custom_job|replica_count)\s*="
 )
 
@@ -270,6 +277,7 @@ PLACE = Place(
             data=custom_job_spec,
         ),
         Export("vertex-gcloud", COMMAND, lambda it: custom_job_command(it) + "\n"),
+        Export("vertex-python", "CustomJob (Python SDK)", custom_job_text),
         *kubernetes.EXPORTS,
     ),
     readers=(
@@ -277,7 +285,7 @@ PLACE = Place(
         CommandForm(
             f"`{COMMAND}`", COMMAND, re.compile(r"\bcustom-jobs\s+create\b"), from_custom_job
         ),
-        CommandForm("`curl …/customJobs`", "curl", CREATES, from_request),
+        CommandForm("`curl …/customJobs`", "curl", CREATES, from_request, ("--data", "-d")),
         PythonForm(
             "a job of Vertex AI's SDK in Python",
             _PYTHON,

@@ -28,6 +28,11 @@ _KERAS_3 = (
     " with 'PerReplica … unsupported type'; import tf_keras as keras, set TF_USE_LEGACY_KERAS=1"
     " before TensorFlow is imported, or take a loop of your own under strategy.run"
 )
+_WORKERS = (
+    "the chief of TF_CONFIG's cluster is a worker too and isn't counted here: with one, the global"
+    " batch is too small; take strategy.num_replicas_in_sync, or add"
+    " len(tf_config['cluster'].get('chief', []))"
+)
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
 
 
@@ -40,6 +45,7 @@ def tensorflow(code: Code) -> Iterator[Note]:
     if has_estimator or not any("distribute" in name or "." not in name for name in strategies):
         return
     yield from _keras_3(code)
+    yield from _without_chief(code)
     for call in code.calls:
         if _is_model(code, call) and not _scoped(code, call):
             yield warning("tensorflow.scope", call.lineno, _MODEL)
@@ -56,6 +62,15 @@ def _keras_3(code: Code) -> Iterator[Note]:
     is_legacy = code.uses("tf_keras") or any(_LEGACY in text for text in code.texts)
     if fits and several and not is_legacy and _keras_version().startswith("3."):
         yield warning("tensorflow.keras-3", fits[0].lineno, _KERAS_3)
+
+
+def _without_chief(code: Code) -> Iterator[Note]:
+    """Yield what counts the workers of TF_CONFIG alone, as TensorFlow's tutorial does."""
+    if "chief" in code.texts:
+        return
+    for call in code.called("len"):
+        if call.args and ast.unparse(call.args[0]).endswith("['cluster']['worker']"):
+            yield warning("tensorflow.chief", call.lineno, _WORKERS)
 
 
 def _keras_version() -> str:

@@ -171,6 +171,10 @@ def _optional(tree: ast.AST) -> Iterator[ast.AST]:
         if guards or asks:
             for statement in (*node.body, *node.orelse):  # type: ignore[attr-defined]
                 yield from ast.walk(statement)
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for statement in case.body:
+                    yield from ast.walk(statement)
 
 
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
@@ -194,5 +198,36 @@ def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name, called = node.args[0].value, ast.unparse(node.func).rpartition(".")[2]
             if isinstance(name, str) and called in ("import_module", "__import__"):
-                modules.append(ImportedModule(name, (), node.lineno, name.startswith(".")))
+                may_fail = id(node) in optional
+                modules.append(
+                    ImportedModule(name, (), node.lineno, name.startswith("."), may_fail)
+                )
     return tuple(modules)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def uncalled_function(body: Sequence[ast.stmt]) -> ast.FunctionDef | None:
+    """Return the last function of statements that only import and define; None where one of them
+    does more, or where a decorator may."""
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    return functions[-1] if functions and all(map(_only_defines, body)) else None
+
+
+def needs_arguments(function: ast.FunctionDef) -> bool:
+    """Return whether a function can't be called without arguments."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    lacks_default = any(default is None for default in arguments.kw_defaults)
+    return len(named) > len(arguments.defaults) or lacks_default
+
+
+def _only_defines(node: ast.stmt) -> bool:
+    if isinstance(node, _DEFINITIONS):
+        return not node.decorator_list
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass))

@@ -180,6 +180,8 @@ def _with_arguments(text: str, chosen: Mapping[Option, Json]) -> tuple[str, list
         if name.islower() and "." not in name
     }
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
+    if lines and text.endswith(f"({_END}"):
+        lines = f"\n{lines}"
     lost = [option.label for option in chosen if arguments.keys().isdisjoint(option.request)]
     return f"{text.removesuffix(_END)}{lines}{_END}", lost
 

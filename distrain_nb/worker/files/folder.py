@@ -77,7 +77,6 @@ HYPERTUNE_FILE = "hypertune-{}.metrics"
 CANCEL_FILE = "cancel"  # by anybody: stop the run
 SAVED_FILE = "saved"  # by the supervisor: all ranks have saved, and may end
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
-SHOWN_FILE = "shown"  # a kernel shows the run on a page
 
 LOOK_FILE = "look"  # `ID SAMPLES`, by anybody: ranks write their stacks (`rank/stacks.py`)
 

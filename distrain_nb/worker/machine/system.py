@@ -21,6 +21,8 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Container, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -132,8 +134,8 @@ def _loaded() -> Iterator[str]:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
-_HALF_THE_WEIGHT = 3  # as a nice value: 526 to 1,024
-_THIRD_OF_WEIGHT = 5  # 335
+_THIRD_OF_WEIGHT = 5  # as a nice value: 335 to 1,024
+_THREE_TIMES_THE_WEIGHT = -5  # 3,121
 _PORTS = 1 << 16
 _PORTS_TRIED = 100
 _CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")  # ip(7): the first and the last
@@ -156,20 +158,15 @@ def name_process(name: str) -> None:
     _prctl(_PR_SET_NAME, ctypes.create_string_buffer(name.encode()))
 
 
-def give_way() -> None:
-    """Have this process and those below it weigh half as much as others of their session, or as
-    all others where Linux doesn't share CPUs out among sessions first ("autogroup")."""
-    os.nice(_HALF_THE_WEIGHT)
+@lru_cache(maxsize=None)
+def weigh_session_more() -> None:
+    """Have the session of this process weigh three times as much as others where CPUs are short.
 
-
-def weigh_session(half: bool) -> bool:
-    """Have the session of this process weigh half as much as others, or as much again, where CPUs
-    are short; whether that could be done."""
-    try:
-        Path("/proc/self/autogroup").write_text(str(_HALF_THE_WEIGHT if half else 0))
-    except OSError:  # no such sharing here, or it was changed a moment ago
-        return False
-    return True
+    Linux lets root do that where it shares CPUs among sessions ("autogroup"). A session that is
+    started later has its usual weight, which a nice value would be inherited by.
+    """
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_THREE_TIMES_THE_WEIGHT))
 
 
 def lower_thread() -> None:

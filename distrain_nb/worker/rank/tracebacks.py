@@ -26,6 +26,8 @@ def format_exception(error: BaseException) -> str:
     try:
         torn = torn_checkpoint(error)
         advice = f"{torn}: save beside it, and rename with os.replace\n" if torn else ""
+        lacking = missing_variable(error)
+        advice += f"{lacking}\n" if lacking else ""
         return _tidied(error) + advice
     except Exception:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -47,6 +49,22 @@ def torn_checkpoint(error: BaseException) -> str:
     return ""
 
 
+def missing_variable(error: BaseException) -> str:
+    """Say which variable of the environment a program asked for in vain, with those that are there
+    and end alike: platforms name the same folder by variables of their own, each with its prefix.
+    Empty where that isn't the cause."""
+    trace = error.__traceback__ if isinstance(error, KeyError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_locals.get("self") is not os.environ:
+        return ""
+    name = str(error.args[0]) if error.args else ""
+    ending = name.partition("_")[2]
+    alike = sorted(other for other in os.environ if ending and other.partition("_")[2] == ending)
+    instead = f", but it has {' and '.join(alike)}" if alike else ""
+    return f"the environment of the ranks has no {name}{instead}"
+
+
 def _tidied(error: BaseException) -> str:
     report = traceback.TracebackException.from_exception(error)
     _tidy(report, set())
@@ -63,6 +81,9 @@ def headline(error: BaseException) -> str:
     torn = torn_checkpoint(error)
     if torn:
         return f"{type(error).__name__}: {torn}"
+    lacking = missing_variable(error)
+    if lacking:
+        return f"{type(error).__name__}: {lacking}"
     if _CAUSE_FOLLOWS in texts[:-1]:
         return f"{texts[0].partition(': ')[0]}: {texts[texts.index(_CAUSE_FOLLOWS) + 1]}"
     if len(texts) > 1 and texts[0].endswith(":"):  # the message begins with an empty line

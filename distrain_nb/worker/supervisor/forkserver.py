@@ -224,7 +224,6 @@ def supervise(folder: Path) -> None:
     """Run as the supervisor of that run, or as that session; does not return."""
     try:
         os.setsid()
-        system.give_way()
         system.name_process("distrain run")
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)

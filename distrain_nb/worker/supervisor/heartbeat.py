@@ -1,7 +1,7 @@
 """Heartbeats of pages and kernels that look at a run: files in its folder, touched meanwhile.
 
 A kernel hears nothing of the page while its cell runs, and need not send it a log that the page has
-from its server; a supervisor gives way to a page that has to be drawn.
+from its server.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from distrain_nb.worker.files.folder import SHOWN_FILE, WATCHED_FILE
+from distrain_nb.worker.files.folder import WATCHED_FILE
 
 # A page looks each second, or more often, and misses no more than this when it is slow.
 LOOKS_AGAIN_WITHIN_S = 5.0
@@ -20,19 +20,9 @@ def note_watched(folder: Path) -> None:
     (folder / WATCHED_FILE).touch()
 
 
-def note_shown(folder: Path) -> None:
-    """Note that a kernel is showing the run right now."""
-    (folder / SHOWN_FILE).touch()
-
-
 def is_watched(folder: Path) -> bool:
     """Return whether a page looked a moment ago, by its server."""
     return _beats(folder / WATCHED_FILE)
-
-
-def is_looked_at(folder: Path) -> bool:
-    """Return whether a page had the run on it a moment ago."""
-    return _beats(folder / WATCHED_FILE) or _beats(folder / SHOWN_FILE)
 
 
 def _beats(path: Path) -> bool:

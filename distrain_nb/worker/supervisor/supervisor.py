@@ -27,7 +27,6 @@ from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.heartbeat import is_looked_at
 from distrain_nb.worker.supervisor.retries import Retries
 from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
 from distrain_nb.worker.supervisor.time_limit import (
@@ -74,7 +73,7 @@ class Supervisor:
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
         self._begin()
-        self._cancel = self._gives_way = False
+        self._cancel = False
         self._look_at = 0.0
         self._place = disk.DeletableFolder(folder)
         self._primary = primary.followed_primary(self._launch.follows)
@@ -169,7 +168,7 @@ class Supervisor:
             for child, status, peak in self._crew.ends():
                 self._judge_exit(child, status, peak)
             self._keep_time()
-            self._give_way()
+            self._look_at_ranks()
             hung = self._hear_doctor(output)
             self._save(note=output.trouble or self._limit.note or hung, hang=self._hang)
         self._ending = self._ending or Ending(State.FAILED)
@@ -352,15 +351,12 @@ class Supervisor:
                 self._failures += words
                 self._decide(State.FAILED, "")
 
-    def _give_way(self) -> None:
-        """Lower our priority while a page shows the run. Look at what has failed."""
+    def _look_at_ranks(self) -> None:
+        """Look now and then at what has failed."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_EVERY_S
             self._look_at_failed(now)
-            looked_at = is_looked_at(self._folder)
-            if looked_at != self._gives_way and system.weigh_session(half=looked_at):
-                self._gives_way = looked_at
 
     def _signal_living(self, number: signal.Signals) -> None:
         for child in self._children:

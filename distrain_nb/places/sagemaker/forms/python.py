@@ -60,6 +60,8 @@ POSITIONS: dict[str, tuple[str, ...]] = {
     "Estimator": ("image_uri", "role", "instance_count", "instance_type"),
     "PyTorch": ("entry_point", "framework_version", "py_version", "source_dir"),
     "InstanceGroup": InstanceGroup._fields,
+    "fit": ("inputs", "wait", "logs", "job_name", "experiment_config"),
+    "train": ("input_data_config", "wait", "logs"),
 }
 _PREFERENCES, _INSTANCES = "instance_preferences", ("instance_type", "instance_count")
 _STARTS = ("fit", "train")
@@ -102,7 +104,12 @@ def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
     has_started = False
     for step in call.steps:
         if step.name in _STARTS:
+            if has_started:
+                dropped.append(str(step))
+                continue
             has_started = True
+            names = [name for name, value in step.values.items() if value is not None]
+            dropped += [f"{step.name}({text})" for text in (*names, *step.unnamed)]
         elif step.assigns or step.name == _SETS:
             changes = step.values
             if step.assigns:

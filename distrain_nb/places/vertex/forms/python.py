@@ -1,25 +1,35 @@
-"""Vertex AI's SDK in Python: jobs of worker pools, training jobs and their `run`, bare pools."""
+"""Vertex AI's SDK in Python, read and written: jobs of worker pools, training jobs and their `run`,
+bare pools."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.index import current
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, unchosen
+from distrain_nb.layout.formats import pieces
+from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, snake, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
+from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.traffic import reduction_image
-from distrain_nb.places.vertex.forms.specs import from_specs
+from distrain_nb.places.vertex.forms.rest import near_image
+from distrain_nb.places.vertex.forms.specs import from_specs, worker_pool_specs
 
 if TYPE_CHECKING:
-    from distrain_nb.types import Unknown
+    from distrain_nb.types import Json, Unknown
 
-_TRAINING = ("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob")
-_JOB = "CustomJob"
+_JOB, _COMPONENT = "CustomJob", "CustomTrainingJobOp"
+# The components of pipelines that take machines as arguments are training jobs that run at once.
+_TRAINING = (
+    *("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob"),
+    *("CustomContainerTrainingJobRunOp", "CustomPythonPackageTrainingJobRunOp"),
+    *("create_custom_training_job_from_component", "create_custom_training_job_op_from_component"),
+)
 _LOCAL = "from_local_script"
 _STARTS = ("run", "submit", "run_async")
 # In the order of the SDK, whose notebooks give some of them without names.
@@ -40,6 +50,8 @@ _POOL = frozenset(
 )
 _MACHINE_SPEC = frozenset({*_MACHINES, "tpu_topology", "reservation_affinity", "**"})
 _SPECS = ("worker_pool_specs", "workerPoolSpecs")
+_BUCKET = "gs://BUCKET"
+_STRATEGIES = "from google.cloud.aiplatform.compat.types import custom_job\n"
 PASTE = (
     "the cell with worker_pool_specs = […], CustomJob(…), or "
     "CustomTrainingJob(…).run(machine_type=…)"
@@ -50,7 +62,7 @@ def is_for_vertex(call: Call) -> bool:
     """Return whether a call has what a layout is read from."""
     if call.name in (*_TRAINING, _LOCAL):
         return True
-    if call.name == _JOB:  # without arguments a job says nothing
+    if call.name in (_JOB, _COMPONENT):  # without arguments a job says nothing
         return bool(call.values)
     return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
 
@@ -62,7 +74,8 @@ def from_vertex(source: PythonSource) -> Imported | None:
     if not jobs:
         return _from_names(source)
     first, *rest = jobs
-    read = _from_job(first) if first.name == _JOB else _from_run(first)
+    has_pools = first.name in (_JOB, _COMPONENT)
+    read = _from_job(first) if has_pools else _from_run(first)
     region, dropped = _region(source)
     layout = read.layout
     if layout.region is None and region:
@@ -70,6 +83,7 @@ def from_vertex(source: PythonSource) -> Imported | None:
     named = [*read.left_out, *dropped, *first.late, *first.unnamed]
     named += map(str, rest)
     named += [str(call) for call in source.calls if call.name == "HyperparameterTuningJob"]
+    layout = near_image(layout)
     return replace(read, layout=layout, left_out=tuple(dict.fromkeys(named)))
 
 
@@ -112,14 +126,15 @@ def _with_steps(job: Call) -> tuple[dict[str, Unknown], list[str]]:
 
 
 def _scheduling(reader: MappingReader) -> dict[str, object]:
-    timeout, wait = reader.number("timeout"), reader.number("max_wait_duration")
+    """Take the arguments that are the API's `Scheduling`: the SDK has seconds, a component of a
+    pipeline has a text with their unit."""
     scheduling: dict[str, object] = {}
-    if strategy := reader.word("scheduling_strategy"):
-        scheduling["strategy"] = strategy
-    if timeout is not None:
-        scheduling["timeout"] = f"{timeout}s"
-    if wait is not None:
-        scheduling["max_wait_duration"] = f"{wait}s"
+    for argument in ("scheduling_strategy", "strategy"):
+        if strategy := reader.text(argument):
+            scheduling["strategy"] = strategy
+    for argument in ("timeout", "max_wait_duration"):
+        if duration := reader.text(argument):
+            scheduling[argument] = f"{duration.removesuffix('s')}s"
     return scheduling
 
 
@@ -229,3 +244,30 @@ def _pools(value: object) -> object:
 
 def _is_pool(value: object) -> bool:
     return isinstance(value, dict) and not _POOL.isdisjoint(value)
+
+
+def custom_job_text(layout: Layout) -> str:
+    """Return the layout as a job of the SDK that can be pasted into a notebook, with its
+    imports."""
+    pools = json.dumps(_snake_keys(worker_pool_specs(layout)), indent=4, ensure_ascii=False)
+    start = present(timeout=layout.timeout, max_wait_duration=layout.max_wait)
+    lines = [f"    {name}={value!r},\n" for name, value in start.items()]
+    if strategy := layout.scheduling:
+        name = f".{strategy}" if strategy.isidentifier() else f"[{strategy!r}]"
+        lines.append(f"    scheduling_strategy=custom_job.Scheduling.Strategy{name},\n")
+    body = "\n" + "".join(lines) if lines else ""
+    return (
+        f"from google.cloud import aiplatform\n{_STRATEGIES if layout.scheduling else ''}\n"
+        f"aiplatform.init(\n    project={pieces.PROJECT!r},\n"
+        f"    location={layout.region or pieces.LOCATION!r},\n    staging_bucket={_BUCKET!r},\n)\n"
+        f"job = aiplatform.CustomJob(\n    display_name={pieces.JOB_NAME!r},\n"
+        f"    worker_pool_specs={pools.replace(chr(10), chr(10) + '    ')},\n)\n"
+        f"job.submit({body})\n"
+    )
+
+
+def _snake_keys(value: Json) -> Json:
+    """Return a value with keys as Python has them."""
+    if isinstance(value, dict):
+        return {snake(name): _snake_keys(member) for name, member in value.items()}
+    return [_snake_keys(member) for member in value] if isinstance(value, list) else value

@@ -25,6 +25,9 @@ from distrain_nb.places.vertex.rules import rule, warning
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
 _IMAGE = "/reductionserver"
 
+# The article's own example has 20 for 8 machines, the documents' 16 for 5.
+_MOST_FOR_ONE = 8
+
 _without = partial(without_pool, Role.REDUCERS)
 
 
@@ -91,6 +94,23 @@ def reducers_bandwidth(job: ResolvedLayout) -> Iterator[Problem]:
             f"{resolved.pool.replicas} x {resolved.pool.machine} give {has:g} Gbit/s, but the "
             f"primary and the workers send up to {needed:g} Gbit/s.",
             partial(_more_reducers, job, ceil(needed / resolved.bandwidth_gbps)),
+        )
+
+
+@warning(
+    f"A Reduction Server has at most {_MOST_FOR_ONE} machines for each one that trains.",
+    "GCP-BLOG-RS",
+)
+def reducers_many(job: ResolvedLayout) -> Iterator[Problem]:
+    resolved = job.pool(Role.REDUCERS)
+    training = sum(pool.pool.replicas for pool in job.training)
+    if resolved and 0 < training * _MOST_FOR_ONE < resolved.pool.replicas:
+        count = resolved.pool.replicas
+        yield Problem(
+            "reducers.replicas",
+            f"{count} machines reduce the gradients of {training}: their network is too fast for a "
+            "Reduction Server to pay.",
+            _without,
         )
 
 
