@@ -82,8 +82,8 @@ class Ends(ABC):
         """
         status = self.status
         if status.state is State.SUCCEEDED and status.warns:
-            what = status.note.removeprefix("warning: ")
-            warnings.warn(f"{self.noun} {self.id}: {what}", stacklevel=2)
+            warning = status.note.removeprefix("warning: ")
+            warnings.warn(f"{self.noun} {self.id}: {warning}", stacklevel=2)
         if status.state is State.FAILED:
             raise RunFailed(f"{self.title} {self.failed_text}{plain(status.error)}")
         if status.state is State.CANCELLED:

@@ -219,8 +219,8 @@ def _with_trail(raw: Dict[str, Any]) -> Dict[str, Any]:
         return raw
     parts = [(str(name).split("\t", 2), begin) for name, begin in times.items()]
     trail = [{"state": p[1], "phase": p[2], "begin": begin} for p, begin in parts if len(p) == 3]
-    own = {name: begin for name, begin in times.items() if "\t" not in str(name)}
-    return {**raw, "times": own, "trail": trail}
+    states = {name: begin for name, begin in times.items() if "\t" not in str(name)}
+    return {**raw, "times": states, "trail": trail}
 
 
 def request_cancel(folder: Path) -> None:
