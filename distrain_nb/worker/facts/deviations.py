@@ -11,10 +11,11 @@ SAME, UNSHARED, SPLIT, EPOCH = "data.same", "data.unshared", "data.split", "data
 UNEVEN = "steps.uneven"
 MIXED, GONE = "collectives.mixed", "collectives.left"
 RATE, LOSS = "numbers.rate", "numbers.loss"
+PARTED = "proof.parted"
 
 CODES = (
     *(BYPASSED, NO_SYNC, UNWRAPPED, LOOSE, START, DIFFER, SKIPPED, SAME, UNSHARED, SPLIT, EPOCH),
-    *(UNEVEN, MIXED, GONE, RATE, LOSS),
+    *(UNEVEN, MIXED, GONE, RATE, LOSS, PARTED),
 )
 
 
@@ -119,5 +120,9 @@ _SENTENCES = {
     LOSS: (
         "the loss is {value} on {ranks} alone, at step {step}: the exchange gives it to all ranks."
         " Look at that rank's batch; leave it out on all ranks, or clip"
+    ),
+    PARTED: (
+        "step {step} is not that of one rank on the batches of all: {tensor} {by} on {ranks}"
+        " (float's noise: {noise}){hint}"
     ),
 }

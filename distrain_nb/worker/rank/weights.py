@@ -106,11 +106,12 @@ class _Module(_Copies):
         self.called_at = ""
         self.bypass = ""  # the line that calls what DDP wraps
         self._catcher: Any = None
-        names = [name for name, _ in self._named()]
+        names = [name for name, _ in self.named()]
         shown = type(ddp.module).__name__
         RECORD.note(MODULE, of=self.name, ranks=ranks, names=names, shown=shown, place=place())
 
-    def _named(self) -> Iterator[Any]:
+    def named(self) -> Iterator[Any]:
+        """Yield the parameters that DDP exchanges gradients of, with their names."""
         ddp = self._ddp()
         if ddp is not None:
             for name, parameter in ddp.module.named_parameters():
@@ -118,7 +119,7 @@ class _Module(_Copies):
                     yield name, parameter
 
     def tensors(self) -> List[Any]:
-        return [parameter for _, parameter in self._named()]
+        return [parameter for _, parameter in self.named()]
 
     def forward(self, *, exchanges: bool) -> None:
         """Note a forward pass through DDP, whose backward pass exchanges gradients or not."""
@@ -280,6 +281,11 @@ class TrainingWatch:
             "joins": self.joins,
             "sharded": self.is_sharded,
         }
+
+    def names(self) -> Dict[int, str]:
+        """Return the names of parameters under DDP, by `id`."""
+        named = [pair for module in self._modules.values() for pair in module.named()]
+        return {id(parameter): name for name, parameter in named}
 
     def _all(self) -> List[_Copies]:
         return [*self._modules.values(), *self._loose]
