@@ -266,6 +266,9 @@ CASES = (
           ("scale = torch.nn.Linear(1, 1)\n",
            "torch.manual_seed(0)\nscale = torch.nn.Linear(1, 1)\n"),
           (_STEP, "        optimizer.step()  # HERE\n")),
+    _case("a-weight-that-no-loss-reaches", "plain", "gradients.none",
+          (_WRAP, "net[0].gate = torch.nn.Parameter(torch.ones(1))\n"
+                  "model = DistributedDataParallel(net, find_unused_parameters=True)  # HERE\n")),
     _case("split-without-seed", "plain", "data.split",
           ("train, valid = " + _SPLIT, "train, valid = random_split(data, [192, 64])  # HERE")),
     _case("shares-of-a-share", "plain", "data.split",

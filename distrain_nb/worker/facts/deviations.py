@@ -6,6 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 BYPASSED, NO_SYNC = "gradients.bypassed", "gradients.no-sync"
 UNWRAPPED, LOOSE = "gradients.unwrapped", "gradients.outside"
+UNREACHED = "gradients.none"
 START, DIFFER, SKIPPED = "weights.start", "weights.differ", "weights.skipped-step"
 SAME, UNSHARED, SPLIT, EPOCH = "data.same", "data.unshared", "data.split", "data.epoch"
 UNEVEN = "steps.uneven"
@@ -15,7 +16,7 @@ PARTED = "proof.parted"
 
 CODES = (
     *(BYPASSED, NO_SYNC, UNWRAPPED, LOOSE, START, DIFFER, SKIPPED, SAME, UNSHARED, SPLIT, EPOCH),
-    *(UNEVEN, MIXED, GONE, RATE, LOSS, PARTED),
+    *(UNREACHED, UNEVEN, MIXED, GONE, RATE, LOSS, PARTED),
 )
 
 
@@ -71,6 +72,10 @@ _SENTENCES = {
         "the optimizer has parameters that are in no wrapped model: {tensor} differs between"
         " {ranks} since step {step}, as its gradients are not exchanged. Make it part of the"
         " module that DistributedDataParallel wraps"
+    ),
+    UNREACHED: (
+        "{tensor} has no gradient on any rank in {steps} steps, and stays as it began: no loss"
+        " reaches it. Use it in the forward pass, or freeze it: requires_grad_(False)"
     ),
     START: (
         "{ranks} have begun with different weights: {tensor} differs before the first step."

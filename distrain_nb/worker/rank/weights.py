@@ -22,6 +22,7 @@ from distrain_nb.worker.rank.stacks import place
 
 _SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
 _HYPERPARAMETERS = ("lr", "weight_decay", "momentum", "betas", "eps")
+_MOST_UNREACHED = 64
 _SMALL = ("torch.float16", "torch.bfloat16")
 
 
@@ -57,7 +58,8 @@ class _Copies:
             self._due *= 2
             self._optimizer = weakref.ref(optimizer)
             gradients = projections([tensor.grad for tensor in self.tensors()])
-            self._note({"gradients": gradients, "place": place(), **self._settings()})
+            unreached = {"unreached": self._unreached(optimizer)}
+            self._note({"gradients": gradients, "place": place(), **unreached, **self._settings()})
         self._versions = self._current_versions()
 
     def end(self) -> None:
@@ -81,6 +83,16 @@ class _Copies:
             **fields,
             **self.fields(),
         )
+
+    def _unreached(self, optimizer: Any) -> List[int]:
+        """Return which tensors have no gradient that this optimizer could step by."""
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        numbers = [
+            number
+            for number, tensor in enumerate(self.tensors())
+            if tensor.grad is None and tensor.requires_grad and id(tensor) in own
+        ]
+        return numbers[:_MOST_UNREACHED]
 
     def _settings(self) -> Dict[str, Any]:
         """Return the settings of the optimizer now, and the sum of its rates so far."""
