@@ -22,6 +22,11 @@ class Case(NamedTuple):
         return PROGRAMS[self.style]
 
     @property
+    def proves(self) -> bool:
+        """Whether only `--prove` can name it: all ranks do the same, but not what one would."""
+        return self.codes == ("proof.parted",)
+
+    @property
     def faulty(self) -> str:
         text = self.healthy
         for old, new in self.changes:
@@ -311,6 +316,12 @@ CASES = (
     _case("one-rank-stops-early", "plain", "collectives.mixed",
           ("stops = None\n", "stops = 10 if rank else None\n"),
           ("    dist.all_reduce(mean)\n", "    dist.all_reduce(mean)  # HERE\n")),
+    _case("loss-that-is-a-sum", "plain", "proof.parted",
+          (_FORWARD, "        loss = (model(x) - y).square().sum() / 16\n"),
+          ("        loss.backward()\n", "        loss.backward()  # HERE\n")),
+    _case("gradients-not-divided", "by hand", "proof.parted",
+          ("        loss.backward()\n", "        loss.backward()  # HERE\n"),
+          ("            parameter.grad /= world\n", "")),
     _case("begun-apart", "by hand", "weights.start",
           ("    dist.broadcast(parameter.data, 0)\n", "    pass\n"),
           (_STEP, "        optimizer.step()  # HERE\n")),
