@@ -86,11 +86,11 @@ class _Copies:
 
     def _unreached(self, optimizer: Any) -> List[int]:
         """Return which tensors have no gradient that this optimizer could step by."""
-        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        stepped = {id(p) for group in optimizer.param_groups for p in group["params"]}
         numbers = [
             number
             for number, tensor in enumerate(self.tensors())
-            if tensor.grad is None and tensor.requires_grad and id(tensor) in own
+            if tensor.grad is None and tensor.requires_grad and id(tensor) in stepped
         ]
         return numbers[:_MOST_UNREACHED]
 
