@@ -1,9 +1,9 @@
 """Whether a run that trains wrongly says so, with the line, and a healthy one says nothing.
 
 `python -m benchmarks.trained_wrong [NAME…]` runs each case of `trained_wrong_cells.py` with two
-ranks, and the healthy program of each style. It prints the sentence about each fault, and whether
-it has the code and the line that the cell marks with `# HERE`; then what is said of healthy
-programs. Horovod's cases need it in `PYTHONPATH`. The last line is JSON.
+ranks, then its healthy twin (`trained_right_cells.py`); some with `--prove`. It prints the sentence
+about each fault, and whether it has the code and the line that the cell marks with `# HERE`; then
+what is said of healthy programs. Horovod's cases need it in `PYTHONPATH`. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks.trained_wrong_cells import CASES, PROGRAMS, Case
+from benchmarks.trained_right_cells import twin
+from benchmarks.trained_wrong_cells import CASES, Case
 from distrain_nb import api
 from distrain_nb.api.source import Source
 from distrain_nb.findings import Finding
@@ -23,11 +24,11 @@ from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
 
 AT_ONCE = 2
-WITHIN_S = 180.0
-KINDS = ("collectives", "data", "gradients", "numbers", "steps", "weights")
+WITHIN_S, PROVEN_STEPS = 180.0, 4
+KINDS = ("collectives", "data", "gradients", "numbers", "proof", "steps", "weights")
 
 
-def run(name: str, text: str) -> Run:
+def run(name: str, text: str, *, proves: bool = False) -> Run:
     """Run a cell as the notebook's seventh, to its end."""
     source = Source(Cell("Cell In[7]", text), Notebook({}, (), Path.cwd()))
     started = api.submit(
@@ -36,6 +37,7 @@ def run(name: str, text: str) -> Run:
         ranks_per_replica=2,
         hang_after="10",
         stop_when_hung=True,
+        prove=PROVEN_STEPS if proves else None,
         wait=False,
     )
     end = time.time() + WITHIN_S
@@ -61,10 +63,9 @@ def main() -> None:
     os.environ["KERAS_BACKEND"] = "torch"  # also for ranks that are forked from a warm process
     chosen = sys.argv[1:]
     cases = [case for case in CASES if not chosen or case.name in chosen]
-    styles = list(dict.fromkeys(case.style for case in cases))
     named = alarms = ran = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        faulty = pool.map(lambda case: run(case.name, case.faulty), cases)
+        faulty = pool.map(lambda case: run(case.name, case.faulty, proves=case.proves), cases)
         for case, wrong in zip(cases, faulty, strict=True):
             said = findings(wrong)
             right = names(case, said)
@@ -74,15 +75,17 @@ def main() -> None:
                 print(f"      {finding}", flush=True)
             if not said:
                 print(f"      {wrong.status.error[-300:]}")
-        healthy = pool.map(lambda style: run(style, PROGRAMS[style]), styles)
-        for style, well in zip(styles, healthy, strict=True):
+        healthy = pool.map(
+            lambda case: run(f"well {case.name}", twin(case), proves=case.proves), cases
+        )
+        for case, well in zip(cases, healthy, strict=True):
             said = findings(well)
             alarms, ran = alarms + bool(said), ran + (str(well.state) == "succeeded")
-            print(f"healthy {style}: {well.state} {well.status.error[-300:]}")
+            print(f"healthy {case.name}: {well.state} {well.status.error[-300:]}")
             for finding in said:
                 print(f"      {finding}", flush=True)
     figures = {"faults_named": named, "of": len(cases), "false_alarms": alarms}
-    print(json.dumps({**figures, "healthy": len(styles), "healthy_succeeded": ran}))
+    print(json.dumps({**figures, "healthy": len(cases), "healthy_succeeded": ran}))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,11 @@ class Case(NamedTuple):
         return PROGRAMS[self.style]
 
     @property
+    def proves(self) -> bool:
+        """Whether only `--prove` can name it: all ranks do the same, but not what one would."""
+        return self.codes == ("proof.parted",)
+
+    @property
     def faulty(self) -> str:
         text = self.healthy
         for old, new in self.changes:
@@ -266,6 +271,9 @@ CASES = (
           ("scale = torch.nn.Linear(1, 1)\n",
            "torch.manual_seed(0)\nscale = torch.nn.Linear(1, 1)\n"),
           (_STEP, "        optimizer.step()  # HERE\n")),
+    _case("a-weight-that-no-loss-reaches", "plain", "gradients.none",
+          (_WRAP, "net[0].gate = torch.nn.Parameter(torch.ones(1))\n"
+                  "model = DistributedDataParallel(net, find_unused_parameters=True)  # HERE\n")),
     _case("split-without-seed", "plain", "data.split",
           ("train, valid = " + _SPLIT, "train, valid = random_split(data, [192, 64])  # HERE")),
     _case("shares-of-a-share", "plain", "data.split",
@@ -308,6 +316,12 @@ CASES = (
     _case("one-rank-stops-early", "plain", "collectives.mixed",
           ("stops = None\n", "stops = 10 if rank else None\n"),
           ("    dist.all_reduce(mean)\n", "    dist.all_reduce(mean)  # HERE\n")),
+    _case("loss-that-is-a-sum", "plain", "proof.parted",
+          (_FORWARD, "        loss = (model(x) - y).square().sum() / 16\n"),
+          ("        loss.backward()\n", "        loss.backward()  # HERE\n")),
+    _case("gradients-not-divided", "by hand", "proof.parted",
+          ("        loss.backward()\n", "        loss.backward()  # HERE\n"),
+          ("            parameter.grad /= world\n", "")),
     _case("begun-apart", "by hand", "weights.start",
           ("    dist.broadcast(parameter.data, 0)\n", "    pass\n"),
           (_STEP, "        optimizer.step()  # HERE\n")),

@@ -17,6 +17,7 @@ from distrain_nb.layout.options import SPOT, changed, flag
 from distrain_nb.layout.place import place_of
 from distrain_nb.worker.facts.comparing import IGNORE_VARIABLE, STRICT_VARIABLE
 from distrain_nb.worker.facts.deviations import CODES
+from distrain_nb.worker.facts.proof import PROVE_VARIABLE
 from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.rank.displays import ALL, RANKS_VARIABLE
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE, STOP_VARIABLE
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
 
 _DECIMAL = re.compile(r"\d+(\.\d+)?")
+_STEPS = re.compile(r"[1-9]\d?")
 _LAYOUT = {layout_option.field for layout_option in (*OPTIONS, SPOT)}
 
 
@@ -63,6 +65,9 @@ class JobOptions:
     stop_when_hung: bool = option("", "stop a run that hangs, as failed", False)
     ignore: tuple[str, ...] = option("CODE,…", "findings about the ranks to leave out", ())
     strict: bool = option("", "stop the run, as failed, at the first finding about ranks", False)
+    prove: str = option(
+        "N", "compare the first N steps with those of one rank on all batches, and end", ""
+    )
     debug: bool = option("", "ask below the cell at the line where a rank fails", False)
     notify: str = option(
         "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
@@ -116,7 +121,15 @@ class JobOptions:
                     f"invalid --ignore {name!r}: expected a code, or the word before its dot{hint} "
                     f"Codes are {', '.join(sorted(CODES))}"
                 )
-        settings = {IGNORE_VARIABLE: ",".join(names), STRICT_VARIABLE: "1" if self.strict else ""}
+        if self.prove and not _STEPS.fullmatch(self.prove):
+            raise OptionError(f"invalid --prove {self.prove!r}: expected 1 to 99 steps, such as 4")
+        if self.prove and self.session:
+            raise OptionError("--prove has ranks of its own: leave out --in")
+        settings = {
+            IGNORE_VARIABLE: ",".join(names),
+            STRICT_VARIABLE: "1" if self.strict else "",
+            PROVE_VARIABLE: self.prove,
+        }
         return {name: text for name, text in settings.items() if text}
 
     @property

@@ -66,6 +66,7 @@ class Options(TypedDict, total=False):
     stop_when_hung: bool
     ignore: Texts | None
     strict: bool
+    prove: Number | None
     debug: bool
     notify: str | None
     max_cost: str | None

@@ -91,6 +91,20 @@ def test_the_cause_of_a_difference_is_named(
     assert only(one, other).place == mine.get("bypass", "line 1")
 
 
+def test_a_weight_that_no_loss_reaches_is_named_unless_it_has_changed() -> None:
+    def steps(last: float, unreached: list[int]) -> list[Fact]:
+        noted = [weights(n, 0.5 - n / 10, 0.5, unreached=[1]) for n in (1, 2)]
+        return [MODULE, weights(0, 0.5, 0.5), *noted, weights(4, 0.1, last, unreached=unreached)]
+
+    well = steps(0.5, [1])
+    deviation = only([*well, end()], [*well, end()])
+    assert deviation.code == "gradients.none" and deviation.place == "line 1"
+    assert deviation.text.startswith("b has no gradient on any rank in 4 steps")
+    assert codes(well, well) == []  # a later step may reach it
+    for others in (steps(0.4, [1]), steps(0.5, [])):
+        assert codes([*others, end()], [*others, end()]) == []
+
+
 def test_steps_without_exchange_whose_weights_are_equal_are_well() -> None:
     facts = [MODULE, weights(0, 0.5), weights(1, 0.4, bypassed=1, held=1)]
     assert codes(facts, facts) == []

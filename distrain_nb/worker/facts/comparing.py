@@ -10,6 +10,7 @@ from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.copies import loss_deviations, weight_deviations
 from distrain_nb.worker.facts.deviations import Deviation
 from distrain_nb.worker.facts.order import order_deviations, step_deviations
+from distrain_nb.worker.facts.proof import proof_deviations
 from distrain_nb.worker.facts.record import Facts, read_facts, sizes
 from distrain_nb.worker.facts.shares import data_deviations
 
@@ -42,6 +43,7 @@ def compare(facts: Facts, ignored: Iterable[str] = ()) -> List[Deviation]:
         *loss_deviations(facts),
         *step_deviations(facts),
         *data_deviations(facts),
+        *proof_deviations(facts),
     ]
     first = {deviation.code: deviation for deviation in reversed(every)}
     codes = set(first)

@@ -27,7 +27,7 @@ from distrain_nb.worker.facts.record import (
 )
 
 TOLERANCE, TOLERANCE_OF_SMALL = 1e-5, 1e-3  # of a tensor's norm; float16 and bfloat16
-FEWEST_ALONE_STEPS, FEWEST_HELD_STEPS = 2, 64
+FEWEST_ALONE_STEPS, FEWEST_HELD_STEPS, FEWEST_UNREACHED_STEPS = 2, 64, 4
 
 States = Dict[int, Dict[int, Fact]]  # facts of weights by step, then by rank
 
@@ -50,6 +50,7 @@ def weight_deviations(facts: Facts) -> Iterator[Deviation]:
         difference = _first_difference(states)
         if difference is not None and not _is_by_hand(facts, ranks, difference, states):
             yield _of_module(module, difference, states)
+        yield from _unreached(facts, module, ranks, states)
     for optimizer, ranks in _by_name(facts, OPTIMIZER):
         states = _states(facts, optimizer["of"], ranks)
         difference = _first_difference(states)
@@ -204,6 +205,34 @@ def _of_module(module: Fact, difference: _Difference, states: States) -> Deviati
         fields["steps"] = difference.step
         return Deviation(deviations.SKIPPED, ranks, place, fields)
     return Deviation(deviations.DIFFER, ranks, place, fields)
+
+
+def _unreached(
+    facts: Facts, module: Fact, ranks: Sequence[int], states: States
+) -> Iterator[Deviation]:
+    """Yield the parameters that have had no gradient on any rank until the end.
+
+    Steps between those that are noted may have given them one: then they have changed.
+    """
+    if not states or max(states) < FEWEST_UNREACHED_STEPS:
+        return
+    if not all(of_kind(facts[rank], END) for rank in ranks):
+        return
+    noted = [f for by_rank in states.values() for f in by_rank.values() if "unreached" in f]
+    numbers = set.intersection(*(set(fact["unreached"]) for fact in noted)) if noted else set()
+    first, last = (
+        unpacked(next(iter(states[n].values()))["weights"]) for n in (min(states), max(states))
+    )
+    names = module.get("names") or []
+    still = [
+        names[number]
+        for number in sorted(numbers)
+        if number < len(names) and first[2 * number :][:2] == last[2 * number :][:2]
+    ]
+    if still:
+        more = f" and {len(still) - 1} more parameters" if len(still) > 1 else ""
+        fields = {"tensor": still[0] + more, "steps": max(states)}
+        yield Deviation(deviations.UNREACHED, tuple(ranks), module.get("place", ""), fields)
 
 
 def _of_optimizer(

@@ -6,15 +6,17 @@ from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 BYPASSED, NO_SYNC = "gradients.bypassed", "gradients.no-sync"
 UNWRAPPED, LOOSE = "gradients.unwrapped", "gradients.outside"
+UNREACHED = "gradients.none"
 START, DIFFER, SKIPPED = "weights.start", "weights.differ", "weights.skipped-step"
 SAME, UNSHARED, SPLIT, EPOCH = "data.same", "data.unshared", "data.split", "data.epoch"
 UNEVEN = "steps.uneven"
 MIXED, GONE = "collectives.mixed", "collectives.left"
 RATE, LOSS = "numbers.rate", "numbers.loss"
+PARTED = "proof.parted"
 
 CODES = (
     *(BYPASSED, NO_SYNC, UNWRAPPED, LOOSE, START, DIFFER, SKIPPED, SAME, UNSHARED, SPLIT, EPOCH),
-    *(UNEVEN, MIXED, GONE, RATE, LOSS),
+    *(UNREACHED, UNEVEN, MIXED, GONE, RATE, LOSS, PARTED),
 )
 
 
@@ -71,6 +73,10 @@ _SENTENCES = {
         " {ranks} since step {step}, as its gradients are not exchanged. Make it part of the"
         " module that DistributedDataParallel wraps"
     ),
+    UNREACHED: (
+        "{tensor} has no gradient on any rank in {steps} steps, and stays as it began: no loss"
+        " reaches it. Use it in the forward pass, or freeze it: requires_grad_(False)"
+    ),
     START: (
         "{ranks} have begun with different weights: {tensor} differs before the first step."
         " Give all ranks those of rank 0 {instead}"
@@ -119,5 +125,9 @@ _SENTENCES = {
     LOSS: (
         "the loss is {value} on {ranks} alone, at step {step}: the exchange gives it to all ranks."
         " Look at that rank's batch; leave it out on all ranks, or clip"
+    ),
+    PARTED: (
+        "step {step} is not that of one rank on the batches of all: {tensor} {by} on {ranks}"
+        " (float's noise: {noise}){hint}"
     ),
 }

@@ -28,6 +28,7 @@ BEGIN, END = "begin", "end"
 MODULE, OPTIMIZER, WEIGHTS = "module", "optimizer", "weights"
 LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
+PROOF = "proof"  # that steps have parted from those of one rank
 MARK = "mark"  # the last one, of a file beside
 
 ATTEMPT_VARIABLE = "DISTRAIN_ATTEMPT"

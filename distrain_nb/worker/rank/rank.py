@@ -51,6 +51,7 @@ from distrain_nb.worker.rank import (
     program,
     progress_hooks,
     prompt,
+    proving,
     recording,
     stacks,
     step_hooks,
@@ -140,6 +141,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     prepare(folder)
     stopping.begin(folder, process)
+    proving.begin(folder)
     return run_cell(folder, process, results)
 
 
@@ -192,6 +194,7 @@ def run_cell(
         return fail(error, folder, process, began)
     finally:
         CLOCK.end()
+        proving.end(failed=bool(status))
         recording.end(failed=bool(status))
     return status
 

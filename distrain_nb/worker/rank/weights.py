@@ -22,6 +22,7 @@ from distrain_nb.worker.rank.stacks import place
 
 _SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
 _HYPERPARAMETERS = ("lr", "weight_decay", "momentum", "betas", "eps")
+_MOST_UNREACHED = 64
 _SMALL = ("torch.float16", "torch.bfloat16")
 
 
@@ -57,7 +58,8 @@ class _Copies:
             self._due *= 2
             self._optimizer = weakref.ref(optimizer)
             gradients = projections([tensor.grad for tensor in self.tensors()])
-            self._note({"gradients": gradients, "place": place(), **self._settings()})
+            unreached = {"unreached": self._unreached(optimizer)}
+            self._note({"gradients": gradients, "place": place(), **unreached, **self._settings()})
         self._versions = self._current_versions()
 
     def end(self) -> None:
@@ -81,6 +83,16 @@ class _Copies:
             **fields,
             **self.fields(),
         )
+
+    def _unreached(self, optimizer: Any) -> List[int]:
+        """Return which tensors have no gradient that this optimizer could step by."""
+        stepped = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        numbers = [
+            number
+            for number, tensor in enumerate(self.tensors())
+            if tensor.grad is None and tensor.requires_grad and id(tensor) in stepped
+        ]
+        return numbers[:_MOST_UNREACHED]
 
     def _settings(self) -> Dict[str, Any]:
         """Return the settings of the optimizer now, and the sum of its rates so far."""
@@ -106,11 +118,12 @@ class _Module(_Copies):
         self.called_at = ""
         self.bypass = ""  # the line that calls what DDP wraps
         self._catcher: Any = None
-        names = [name for name, _ in self._named()]
+        names = [name for name, _ in self.named()]
         shown = type(ddp.module).__name__
         RECORD.note(MODULE, of=self.name, ranks=ranks, names=names, shown=shown, place=place())
 
-    def _named(self) -> Iterator[Any]:
+    def named(self) -> Iterator[Any]:
+        """Yield the parameters that DDP exchanges gradients of, with their names."""
         ddp = self._ddp()
         if ddp is not None:
             for name, parameter in ddp.module.named_parameters():
@@ -118,7 +131,7 @@ class _Module(_Copies):
                     yield name, parameter
 
     def tensors(self) -> List[Any]:
-        return [parameter for _, parameter in self._named()]
+        return [parameter for _, parameter in self.named()]
 
     def forward(self, *, exchanges: bool) -> None:
         """Note a forward pass through DDP, whose backward pass exchanges gradients or not."""
@@ -280,6 +293,11 @@ class TrainingWatch:
             "joins": self.joins,
             "sharded": self.is_sharded,
         }
+
+    def names(self) -> Dict[int, str]:
+        """Return the names of parameters under DDP, by `id`."""
+        named = [pair for module in self._modules.values() for pair in module.named()]
+        return {id(parameter): name for name, parameter in named}
 
     def _all(self) -> List[_Copies]:
         return [*self._modules.values(), *self._loose]
