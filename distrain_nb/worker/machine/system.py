@@ -111,12 +111,34 @@ def limit(number: int) -> None:
             library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         except OSError:  # replaced on disk since
             continue
+        if _lower_before_start(library, number):
+            continue
         for name in _SETTERS:
             if hasattr(library, name):
                 getattr(library, name)(number)
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(number)
+
+
+def _lower_before_start(library: ctypes.CDLL, number: int) -> bool:
+    """Lower the number of threads that OpenBLAS is to start at its first use; say whether it could.
+
+    A fork has none of its threads. The setter would start them all at once, and each would keep a
+    core busy for 0.1 s, in wait of work. In another version or build the setter is called.
+    """
+    try:
+        has_threads, *numbers = (
+            ctypes.c_int.in_dll(library, f"blas_{name}")
+            for name in ("server_avail", "cpu_number", "num_threads")
+        )
+    except ValueError:
+        return False
+    if has_threads.value or any(there.value < number for there in numbers):
+        return False
+    for there in numbers:
+        there.value = number
+    return True
 
 
 def _loaded() -> Iterator[str]:
