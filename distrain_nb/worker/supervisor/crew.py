@@ -145,12 +145,20 @@ class StayingChild(Child):
 
 
 class StayingCrew(Crew):
-    """The ranks of a session. `note_death` is called when one has ended."""
+    """The ranks of a session. `note_death` is called when one has ended, `note_begin` when they
+    have been handed a cell."""
 
-    def __init__(self, folder: Path, launch: Launch, note_death: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        launch: Launch,
+        note_death: Callable[[], None],
+        note_begin: Callable[[], None],
+    ) -> None:
         super().__init__()
         self._folder = folder
         self._note_death = note_death
+        self._note_begin = note_begin
         self._launch = launch
         self.ranks: List[StayingChild] = []
         self._reason = ""
@@ -219,6 +227,7 @@ class StayingCrew(Crew):
                 }
             )
         self._children = children
+        self._note_begin()
         return children
 
     def _of(self, spec: ProcessSpec) -> StayingChild:

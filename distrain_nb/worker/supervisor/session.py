@@ -53,7 +53,7 @@ class SessionProcess:
         self._folder = folder
         self._file = SessionFile.read(folder)
         self._launch = Launch.read(folder)
-        self._crew = StayingCrew(folder, self._launch, self._save)
+        self._crew = StayingCrew(folder, self._launch, self._save, self._show)
         self._state, self._phase = State.STARTING, "starting"
         self._cell = PresentCell()
         self._present: List[str] = []
@@ -139,22 +139,22 @@ class SessionProcess:
         if not request.is_awaited:
             request.close()
             return
-        try:
-            status = Status.read(request.folder)
-            status = replace(status, supervisor=Owner.of(os.getpid()))
-            if self._cell.run or self._waiting:
-                who = f"run {self._cell.run} ({self._cell.name})" if self._cell.run else "another"
+        if self._cell.run or self._waiting:
+            who = f"run {self._cell.run} ({self._cell.name})" if self._cell.run else "another"
+            try:
+                status = Status.read(request.folder)
+                status = replace(status, supervisor=Owner.of(os.getpid()))
                 status = status.enter(State.QUEUED, f"session {self._file.name} is busy with {who}")
-            with disk.without_waiting():
-                status.write(request.folder)
-        except Exception as error:
-            request.reply(str(error))
-            return
+                with disk.without_waiting():
+                    status.write(request.folder)
+            except Exception as error:
+                request.reply(str(error))
+                return
         self._waiting.append(request)
+        self._work.put(request)  # first, for its ranks to begin soon
+        os.kill(os.getpid(), signal.SIGCHLD)
         self._show()  # before whoever asked sends another, which may read what this one makes
         request.reply(TAKEN)
-        self._work.put(request)
-        os.kill(os.getpid(), signal.SIGCHLD)
 
     def _end_cancelled(self) -> None:
         """End cells that nobody waits for any more, before their turn has come."""
@@ -171,43 +171,46 @@ class SessionProcess:
 
     def _refuse_waiting(self) -> None:
         for request in self._waiting:
-            with suppress(Exception):
-                status = Status.read(request.folder)
-                why = f"session {self._file.name} has ended before the cell began"
-                status.enter(State.FAILED, "failed", error=why).write(request.folder)
+            _give_up(request.folder, f"session {self._file.name} has ended before the cell began")
 
     # -- cells --------------------------------------------------------------------------------
 
     def _run_cell(self, request: Request, output: Output) -> None:
         if request not in self._waiting:  # it was cancelled
             return
-        self._waiting.remove(request)
         folder = request.folder
+        record = _record(folder)
+        runs = self._cell.runs + 1
+        began = PresentCell(record["id"], record["name"], time.time(), runs, self._cell.last)
+        self._begin(began, folder)
+        self._waiting.remove(request)
         while self._crew.straggler and not (folder / CANCEL_FILE).exists():
             self._rest(output)
             if self._crew.ending:
                 break
-        record = _record(folder)
-        runs = self._cell.runs + 1
-        began = PresentCell(record["id"], record["name"], time.time(), runs, self._cell.last)
-        self._show(began, folder)
         self._crew.finish(output)
         try:
             with disk.without_waiting():
                 Supervisor(folder, crew=self._crew).run()
+        except (OSError, fields.Damaged) as error:  # deleted since, or a disk that is full
+            _give_up(folder, f"session {self._file.name} can't run the cell: {error}")
         finally:
             writer.begin_run()  # whose files of this cell are open
-            self._show(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
+            self._begin(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
+            self._show()
             self._crew.listen(output)
         with suppress(OSError):
             disk.sync_folder(folder)
         self._enter(State.RUNNING, "ready")
 
-    def _show(self, cell: Optional[PresentCell] = None, folder: Optional[Path] = None) -> None:
+    def _begin(self, cell: PresentCell, folder: Optional[Path] = None) -> None:
+        """Have another cell at work, or none. Its file is written when the ranks have it."""
+        with self._lock:  # both threads read it
+            self._cell, self._present = cell, [str(folder)] if folder else []
+
+    def _show(self) -> None:
         """Leave word of the cell at work, and of those that wait."""
-        with self._lock:  # both threads do
-            if cell is not None:
-                self._cell, self._present = cell, [str(folder)] if folder else []
+        with self._lock:
             waiting = [str(request.folder) for request in self._waiting]
             shown = replace(self._cell, folders=(*self._present, *waiting))
             with disk.without_waiting(), suppress(OSError):
@@ -292,6 +295,11 @@ def _record(folder: Path) -> Dict[str, Any]:
         return fields.load(folder / RECORD_FILE)
     except (OSError, fields.Damaged):
         return {"id": 0, "name": folder.name}
+
+
+def _give_up(folder: Path, why: str) -> None:
+    with suppress(Exception):  # there is no such folder any more
+        Status.read(folder).enter(State.FAILED, "failed", error=why).write(folder)
 
 
 def is_session(folder: Path) -> bool:

@@ -69,7 +69,7 @@ class Supervisor:
         self._echo = echo
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
-        self._saved: Optional[Status] = None
+        self._saved: Optional[Status] = self._status
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
         self._begin()
@@ -103,7 +103,8 @@ class Supervisor:
         """Start the processes and see them, and all that they have started, to their end."""
         self._crew.take_signals(self._on_terminate, self._on_notice)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
-        self._save(supervisor=Owner.of(os.getpid()))
+        # Written when the processes have been started: till then who took the run answers for it.
+        self._status = replace(self._status, supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
         output.wake_by(self._crew.wakeup())
         output.tell = partial(self._say, output)
@@ -145,6 +146,7 @@ class Supervisor:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
         self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
+        output.serve()
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
