@@ -58,6 +58,9 @@ class Crew:
         self._children = start(folder, launch, ports, output)
         return self._children
 
+    def note_begin(self) -> None:
+        """Note that the run's status has its processes."""
+
     def ends(self) -> Iterator[End]:
         """Yield what has ended since the last time."""
         for pid, status, peak in _reaped():
@@ -171,6 +174,9 @@ class StayingCrew(Crew):
     def wakeup(self) -> int:
         return self._wakeup
 
+    def note_begin(self) -> None:
+        self._note_begin()
+
     def fork(self, number: int, output: Output) -> None:
         """Put a new rank in the place of that number."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -227,7 +233,6 @@ class StayingCrew(Crew):
                 }
             )
         self._children = children
-        self._note_begin()
         return children
 
     def _of(self, spec: ProcessSpec) -> StayingChild:

@@ -128,8 +128,8 @@ class SessionProcess:
         """Take what comes while the main thread is busy, and answer at once for cells."""
         while True:
             self._is_busy.wait()
-            wait = QUEUE_TURN_S if self._waiting else TURN_S
-            if select.select([self._listener], [], [], wait)[0]:
+            # A moment, for the next cell to find only the main thread waiting.
+            if select.select([self._listener], [], [], QUEUE_TURN_S)[0]:
                 self._take(is_main=False)
             else:
                 self._end_cancelled()

@@ -146,7 +146,6 @@ class Supervisor:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
         self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
-        output.serve()
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
@@ -154,6 +153,8 @@ class Supervisor:
         )
         processes += self._status.processes[len(processes) :]
         self._enter(State.RUNNING, f"running{self._retries.which}", processes=processes)
+        self._crew.note_begin()
+        output.serve()
         sampled = list(chain.from_iterable(map(processes_of, self._children)))
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
