@@ -44,6 +44,17 @@ def test_nobody_waits_for_ever_and_no_descriptor_is_left(
     until_one_ends([sleeper.pid], 0.01)
 
 
+def test_descendants_are_found_but_for_those_that_are_left_out(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    found = system.descendants(os.getpid())
+    assert sleeper.pid in found
+    assert not system.descendants(os.getpid(), without=found)
+    with subprocess.Popen(["sleep", "infinity"]) as other:
+        assert system.descendants(os.getpid(), without=found) == [other.pid]
+        other.kill()
+
+
 def test_a_held_port_is_none_that_the_system_gave_to_someone_before() -> None:
     highest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[1])
     assert HeldPort().number > highest

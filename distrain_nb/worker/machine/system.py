@@ -251,6 +251,8 @@ class _SigEvent(ctypes.Structure):
 def descendants(pid: int, without: Container[int] = ()) -> List[int]:
     """Return every living process below `pid`, except children `without` and what is below
     those."""
+    if pid == os.getpid() and not _has_children(without):
+        return []
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
@@ -260,6 +262,20 @@ def descendants(pid: int, without: Container[int] = ()) -> List[int]:
         pids += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
     return pids
+
+
+def _has_children(without: Container[int]) -> bool:
+    """Return whether this process has others than those. That is known sooner than what all
+    processes descend from; where the system doesn't tell, it may have some."""
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            # It is whole, as nobody but this process takes a child off: those that have ended stay.
+            with open(f"/proc/self/task/{thread}/children") as children:
+                if any(int(child) not in without for child in children.read().split()):
+                    return True
+    except OSError:
+        return True
+    return False
 
 
 def kill(pid: int) -> None:
