@@ -109,16 +109,16 @@ def test_an_address_that_cannot_be_had_is_named() -> None:
 LIMITED = """
 import os, sys
 import numpy
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import threads
 
-def threads():
+def number():
     return len(os.listdir("/proc/self/task"))
 
 if os.fork() == 0:
-    system.limit(2)
-    before = threads()
+    threads.limit(2)
+    before = number()
     numpy.ones((500, 500)) @ numpy.ones((500, 500))
-    os._exit(10 * before + threads())
+    os._exit(10 * before + number())
 sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 

@@ -1,10 +1,6 @@
 """The few things asked of the operating system that the standard library has no call for.
 
 The memory that is left to a process.
-
-The threads of libraries that are loaded before ranks are forked.
-
-Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was a rank.
 """
 
 from __future__ import annotations
@@ -14,11 +10,9 @@ import errno
 import importlib
 import os
 import random
-import re
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from pathlib import Path
@@ -76,20 +70,12 @@ def _text(path: Path) -> str:
         return ""
 
 
-VARIABLE = "OMP_NUM_THREADS"
 _WHILE_IMPORTING = {
     # pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     # What asks PyTorch for a GPU would initialize CUDA, and no fork could use it then.
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
-
-_LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
-_SETTERS = (
-    "omp_set_num_threads",
-    "MKL_Set_Num_Threads",
-    *(f"{a}openblas_set_num_threads{z}" for a in ("", "scipy_") for z in ("", "64_")),
-)
 
 
 def import_without(name: str) -> None:
@@ -102,53 +88,6 @@ def import_without(name: str) -> None:
     finally:
         for key in unset:
             os.environ.pop(key, None)
-
-
-def limit(number: int) -> None:
-    """Have what is loaded compute with that many threads, as if it had read so."""
-    for path in _loaded():
-        try:
-            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-        except OSError:  # replaced on disk since
-            continue
-        if _lower_before_start(library, number):
-            continue
-        for name in _SETTERS:
-            if hasattr(library, name):
-                getattr(library, name)(number)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(number)
-
-
-def _lower_before_start(library: ctypes.CDLL, number: int) -> bool:
-    """Lower the number of threads that OpenBLAS is to start at its first use; say whether it could.
-
-    A fork has none of its threads. The setter would start them all at once, and each would keep a
-    core busy for 0.1 s, in wait of work. In another version or build the setter is called.
-    """
-    try:
-        has_threads, *numbers = (
-            ctypes.c_int.in_dll(library, f"blas_{name}")
-            for name in ("server_avail", "cpu_number", "num_threads")
-        )
-    except ValueError:
-        return False
-    if has_threads.value or any(there.value < number for there in numbers):
-        return False
-    for there in numbers:
-        there.value = number
-    return True
-
-
-def _loaded() -> Iterator[str]:
-    try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
-    except OSError:
-        return
-    yield from {
-        path for path in (line[line.find("/") :] for line in lines) if _LIBRARY.search(path)
-    }
 
 
 _PR_SET_PDEATHSIG = 1

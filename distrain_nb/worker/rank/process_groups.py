@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional
 
-from distrain_nb.worker.machine import own_sockets
+from distrain_nb.worker.machine import sockets
 from distrain_nb.worker.rank.on_import import on_import
 
 _C10D = "torch.distributed.distributed_c10d"
@@ -48,7 +48,7 @@ class ProcessGroups:
 
         @functools.wraps(function)
         def noting(*arguments: Any, **named: Any) -> Any:
-            outer, self._before = self._before, self._before or own_sockets.present()
+            outer, self._before = self._before, self._before or sockets.own_sockets()
             try:
                 return function(*arguments, **named)
             finally:
@@ -58,7 +58,7 @@ class ProcessGroups:
         return noting
 
     def _opened(self) -> Dict[int, str]:
-        return {} if self._before is None else own_sockets.opened_since(self._before)
+        return {} if self._before is None else sockets.opened_since(self._before)
 
     def leave(self) -> None:
         """Free the main thread from what it waits for in a group, and the peers too."""
@@ -67,7 +67,7 @@ class ProcessGroups:
         has_group = module is not None and module.is_initialized()
         if has_group:
             self._answer_receivers(module)
-        own_sockets.shut_down({**self._sockets, **self._opened()})
+        sockets.shut_down({**self._sockets, **self._opened()})
         if has_group and "nccl" in _backends(module):
             _quietly(getattr(module, "_abort_process_group", None))
 

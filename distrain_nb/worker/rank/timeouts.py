@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import Any, Dict, List, NamedTuple
 
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.machine import own_sockets
+from distrain_nb.worker.machine import sockets
 from distrain_nb.worker.rank import prompt
 from distrain_nb.worker.rank.on_import import on_import
 
@@ -58,9 +58,9 @@ def _change(module: Any) -> None:
         timeout = named.get("timeout")
         if timeout is None or not prompt.is_answered() or _recorder() is None:
             return make(*arguments, **named)
-        before = own_sockets.present()
+        before = sockets.own_sockets()
         result = make(*arguments, **{**named, "timeout": _NEVER})
-        _count(result[0], timeout, own_sockets.opened_since(before))
+        _count(result[0], timeout, sockets.opened_since(before))
         return result
 
     @functools.wraps(set_timeout)
@@ -118,7 +118,7 @@ def _expire(name: str, collective: str) -> None:
     group = _groups[name]
     _groups[name] = group._replace(timeout=float("inf"))
     _reasons.append(f"{collective} has waited {group.timeout:g} s, its group's timeout")
-    own_sockets.shut_down(group.sockets)
+    sockets.shut_down(group.sockets)
     module: Any = sys.modules.get(_C10D)
     if "nccl" in str([backend for backend, *_ in module._world.pg_map.values()]):
         module._abort_process_group()
