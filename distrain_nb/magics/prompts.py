@@ -111,9 +111,14 @@ class Attendant:
     def _label(self, asker: Asker) -> str:
         """Return the name of a process as the log has it; with its number, that of a child."""
         process = next((p for p in self._run.status.processes if p.index == asker.process), None)
-        label = process.label if process else f"process {asker.process}"
+        label = process.label if process else self._planned_label(asker.process)
         of_rank = pid_of(self._run.folder, asker.process) or (process and process.pid)
         return label if of_rank in (None, asker.pid) else f"{label}, process {asker.pid}"
+
+    def _planned_label(self, number: int) -> str:
+        """Return the name of a process that asks before the run's status has it."""
+        specs = Launch.read(self._run.folder).processes
+        return specs[number].label if number < len(specs) else f"process {number}"
 
 
 def debug(run: Run, rank: int | None) -> None:

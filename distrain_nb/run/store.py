@@ -29,6 +29,7 @@ from distrain_nb.worker.files.status import Owner, State, Status
 RUNS_FOLDER = "runs"
 REMOVE_ATTEMPTS = 10
 REMOVE_AGAIN_S = 0.05
+_LOOKED_AT = 20  # of the newest folders, for runs that are not on the list
 
 
 @dataclass(frozen=True)
@@ -87,30 +88,65 @@ class Store:
         the list at once, as one that this process is about to start.
         """
         self._prepare()
-        folder = None
+        row, folder = Row(0, name, backend, time.time(), experiment, line, _text(handle)), None
         try:
             with writing(self.folder) as database:
-                number = max(self._newest(database), *self._numbers(), 0) + 1
-                row = Row(
-                    number,
-                    name or default_name(number),
-                    backend,
-                    time.time(),
-                    experiment,
-                    line,
-                    json.dumps(dict(handle or {})),
-                )
-                folder = self._folder(number)
+                row, folder = self._claimed(row, self._newest(database))
                 _fill(folder, row, options or {})
-                _insert(database, row)
+                self._list(database, row)
         except BaseException as error:
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError):
-                reason = f"{error.filename or self.folder}: {error.strerror}"
-                raise StoreError(f"no run can be added: {reason}; {WAY_OUT}") from None
-            raise
+            raise _not_added(error, folder or self.folder, is_made=folder is not None) from None
         return self._record(row)
+
+    def claim(
+        self,
+        name: str,
+        backend: str,
+        experiment: str,
+        line: str,
+        options: Mapping[str, Sequence[str]] | None = None,
+        handle: JsonObject | None = None,
+    ) -> Record:
+        """Return a new run as `add` does, but leave it to `enter` to have it on the list, for which
+        the disk is waited for."""
+        self._prepare()
+        row, folder = Row(0, name, backend, time.time(), experiment, line, _text(handle)), None
+        try:
+            with reading(self.folder) as database:
+                newest = self._newest(database)
+            row, folder = self._claimed(row, newest)
+            _fill(folder, row, options or {})
+        except BaseException as error:
+            raise _not_added(error, folder or self.folder, is_made=folder is not None) from None
+        return self._record(row)
+
+    def enter(self, run: Record) -> None:
+        """Have a run on the list that was claimed."""
+        with writing(self.folder) as database:
+            self._list(database, _from_folder(run.folder, run.id))
+
+    def _claimed(self, row: Row, newest: int) -> tuple[Row, Path]:
+        """Make the folder of the next free number; return it with that run's row."""
+        number = max(newest, *self._numbers(), 0) + 1
+        private_folder(self._folder(number).parent)
+        while True:
+            try:
+                self._folder(number).mkdir()
+            except FileExistsError:  # another process has claimed it since
+                number += 1
+            else:
+                named = dataclasses.replace(row, id=number, name=row.name or default_name(number))
+                return named, self._folder(number)
+
+    def _list(self, database: sqlite3.Connection, row: Row) -> None:
+        """Insert a row, and those of runs whose process was killed before it entered them."""
+        _insert(database, row)
+        recent = self._numbers()[-_LOOKED_AT:]
+        rows = database.execute("SELECT id FROM runs ORDER BY id DESC LIMIT ?", (2 * _LOOKED_AT,))
+        listed = {int(row[0]) for row in rows.fetchall()}
+        for number in recent:
+            if number not in listed and (self._folder(number) / RECORD_FILE).exists():
+                _insert(database, _from_folder(self._folder(number), number))
 
     def get(self, run: str) -> Record:
         """Find a run by number, by name (the newest of that name), or as `last`.
@@ -197,6 +233,21 @@ class Store:
         )
 
 
+def _not_added(error: BaseException, folder: Path, *, is_made: bool) -> BaseException:
+    """Remove the folder of a run that can't be added; return the error to raise."""
+    if is_made:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not isinstance(error, OSError):
+        return error
+    return StoreError(
+        f"no run can be added: {error.filename or folder}: {error.strerror}; {WAY_OUT}"
+    )
+
+
+def _text(handle: JsonObject | None) -> str:
+    return json.dumps(dict(handle or {}))
+
+
 def _row_of(row: sqlite3.Row) -> Row:
     """Make a Row of a database row; a column that the list lacks has its default."""
     return Row(**{name: row[name] for name in _COLUMNS if name in row.keys()})  # noqa: SIM118
@@ -207,9 +258,7 @@ def default_name(number: int) -> str:
 
 
 def _fill(folder: Path, row: Row, options: Mapping[str, Sequence[str]]) -> None:
-    """Make a run's folder with all by which it can be listed."""
-    private_folder(folder.parent)
-    folder.mkdir()
+    """Fill a run's folder with all by which it can be listed."""
     if options:
         replace_file(folder / OPTIONS_FILE, json.dumps(dict(options)).encode())
     replace_file(folder / RECORD_FILE, json.dumps({**asdict(row), "schema": SCHEMA}).encode())

@@ -149,6 +149,23 @@ def test_a_process_that_dies_while_it_submits_leaves_a_failed_run(store: Store) 
     assert api.attach("lost").state is State.FAILED
 
 
+def test_a_claimed_run_has_its_number_alone_and_is_listed_once_it_is_entered(store: Store) -> None:
+    claimed, other = (store.claim("", "local", "", "-n 2") for _ in range(2))
+    assert other.id == claimed.id + 1
+    assert not store.all()
+    store.enter(claimed)
+    assert store.get(str(claimed.id)) == claimed
+
+
+def test_a_run_whose_process_was_killed_after_the_claim_is_listed_with_the_next(
+    store: Store,
+) -> None:
+    lost = store.claim("lost", "local", "", "")
+    following = store.add("", "local", "", "")
+    assert [record.id for record in store.all()] == [following.id, lost.id]
+    assert store.get("lost") == lost
+
+
 def test_many_processes_add_at_once(store: Store) -> None:
     threads = [threading.Thread(target=store.add, args=("", "local", "", "")) for _ in range(16)]
     for thread in threads:

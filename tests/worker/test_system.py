@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def test_nobody_waits_for_ever_and_no_descriptor_is_left(
     assert len([*DESCRIPTORS.iterdir()]) == open_before
     monkeypatch.delattr(os, "pidfd_open")  # as on macOS
     until_one_ends([sleeper.pid], 0.01)
+
+
+def test_descendants_are_found_but_for_those_that_are_left_out(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    found = system.descendants(os.getpid())
+    assert sleeper.pid in found
+    assert not system.descendants(os.getpid(), without=found)
+    with subprocess.Popen(["sleep", "infinity"]) as other:
+        assert system.descendants(os.getpid(), without=found) == [other.pid]
+        other.kill()
 
 
 def test_a_held_port_is_none_that_the_system_gave_to_someone_before() -> None:
@@ -91,3 +103,28 @@ def test_an_address_that_cannot_be_had_is_named() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(OSError, match=f"in use: '{address}'"):
             system.listen(address)
+
+
+# In a process of its own, whose libraries nobody has used: the exit status of its fork.
+LIMITED = """
+import os, sys
+import numpy
+from distrain_nb.worker.machine import threads
+
+def number():
+    return len(os.listdir("/proc/self/task"))
+
+if os.fork() == 0:
+    threads.limit(2)
+    before = number()
+    numpy.ones((500, 500)) @ numpy.ones((500, 500))
+    os._exit(10 * before + number())
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_fork_that_is_limited_starts_threads_only_where_they_are_used() -> None:
+    pytest.importorskip("numpy")
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "4"}
+    ended = subprocess.run([sys.executable, "-c", LIMITED], env=environment, check=False)
+    assert ended.returncode in (11, 12)  # one of two; or one, of a build without threads

@@ -95,12 +95,12 @@ def begin(launch: Launch, folder: Path, idle: float, session: str = "") -> None:
     for name in FOLDERS.values():
         (folder / name).mkdir(exist_ok=True)
     launch.write(folder)
-    asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
-    asking.enter(State.STARTING, "starting").write(folder)
     if session:
         submit_cell(folder, Path(session))
-    else:
-        submit_run(folder, idle)
+        return
+    asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
+    asking.enter(State.STARTING, "starting").write(folder)
+    submit_run(folder, idle)
 
 
 class LocalBackend(Backend[NoOptions, LocalPlan]):

@@ -25,7 +25,7 @@ from distrain_nb.places.local import buckets
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import threads
 from distrain_nb.worker.machine.gpus import VISIBLE, shares, visible
 from distrain_nb.worker.reduction import group as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
@@ -192,9 +192,9 @@ def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     """Return the cores are shared out, as nobody gains when each rank starts a thread for every
     core."""
     sharing = processes * int(job.machine.get("jobs", 1))
-    if system.VARIABLE in job.environ or sharing <= 1:
+    if threads.VARIABLE in job.environ or sharing <= 1:
         return {}
-    return {system.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
+    return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
 
 
 def _split(job: LocalJob, gpus: int) -> tuple[str, ...]:

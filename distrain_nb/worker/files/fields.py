@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import types
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import (
@@ -68,13 +68,17 @@ def encode(
     """Return the dataclass as JSON. In ASCII it comes back as it was, names of files too that are
     no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`. Fields in `sparing` are
     left out while they have their defaults."""
-    values = asdict(part)
+    values = _values(part)
     for field in fields(part):
         default = field.default_factory() if field.default_factory is not MISSING else field.default
-        if field.name in sparing and getattr(part, field.name) == default:
+        if field.name in sparing and values[field.name] == default:
             del values[field.name]
-    text = json.dumps(values, ensure_ascii=ensure_ascii, indent=indent)
+    text = json.dumps(values, ensure_ascii=ensure_ascii, indent=indent, default=_values)
     return text.encode("utf-8", "replace")
+
+
+def _values(part: Any) -> Dict[str, Any]:
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
 def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:

@@ -101,7 +101,7 @@ class Launch:
     cost_words: str = ""
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1, sparing=_LATER))
+        replace_file(folder / LAUNCH_FILE, fields.encode(self, sparing=_LATER))
 
     @classmethod
     def read(cls, folder: Path) -> Launch:

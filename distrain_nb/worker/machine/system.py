@@ -1,10 +1,6 @@
 """The few things asked of the operating system that the standard library has no call for.
 
 The memory that is left to a process.
-
-The threads of libraries that are loaded before ranks are forked.
-
-Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was a rank.
 """
 
 from __future__ import annotations
@@ -14,11 +10,9 @@ import errno
 import importlib
 import os
 import random
-import re
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -78,20 +72,12 @@ def _text(path: Path) -> str:
         return ""
 
 
-VARIABLE = "OMP_NUM_THREADS"
 _WHILE_IMPORTING = {
     # pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     # What asks PyTorch for a GPU would initialize CUDA, and no fork could use it then.
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
-
-_LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
-_SETTERS = (
-    "omp_set_num_threads",
-    "MKL_Set_Num_Threads",
-    *(f"{a}openblas_set_num_threads{z}" for a in ("", "scipy_") for z in ("", "64_")),
-)
 
 
 def import_without(name: str) -> None:
@@ -104,31 +90,6 @@ def import_without(name: str) -> None:
     finally:
         for key in unset:
             os.environ.pop(key, None)
-
-
-def limit(number: int) -> None:
-    """Have what is loaded compute with that many threads, as if it had read so."""
-    for path in _loaded():
-        try:
-            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-        except OSError:  # replaced on disk since
-            continue
-        for name in _SETTERS:
-            if hasattr(library, name):
-                getattr(library, name)(number)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(number)
-
-
-def _loaded() -> Iterator[str]:
-    try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
-    except OSError:
-        return
-    yield from {
-        path for path in (line[line.find("/") :] for line in lines) if _LIBRARY.search(path)
-    }
 
 
 _PR_SET_PDEATHSIG = 1
@@ -226,6 +187,8 @@ class _SigEvent(ctypes.Structure):
 def descendants(pid: int, without: Container[int] = ()) -> List[int]:
     """Return every living process below `pid`, except children `without` and what is below
     those."""
+    if pid == os.getpid() and not _has_children(without):
+        return []
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
@@ -235,6 +198,20 @@ def descendants(pid: int, without: Container[int] = ()) -> List[int]:
         pids += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
     return pids
+
+
+def _has_children(without: Container[int]) -> bool:
+    """Return whether this process has others than those. That is known sooner than what all
+    processes descend from; where the system doesn't tell, it may have some."""
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            # It is whole, as nobody but this process takes a child off: those that have ended stay.
+            with open(f"/proc/self/task/{thread}/children") as children:
+                if any(int(child) not in without for child in children.read().split()):
+                    return True
+    except OSError:
+        return True
+    return False
 
 
 def kill(pid: int) -> None:

@@ -126,7 +126,8 @@ EXCHANGES = Exchanges()
 def begin() -> None:
     """Follow the collectives of a run from its beginning. Those of an earlier one don't count."""
     EXCHANGES.__init__()  # type: ignore[misc]
-    safely_noted(EXCHANGES.skip)
+    if RECORD.number > 1:
+        safely_noted(EXCHANGES.skip)
     c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
     if c10d is not None and c10d.is_initialized():
         EXCHANGES.look()

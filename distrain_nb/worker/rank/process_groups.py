@@ -9,13 +9,12 @@ peers only when nobody holds the group any more, and never the thread that waits
 from __future__ import annotations
 
 import functools
-import os
-import socket
 import sys
 import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Optional
 
+from distrain_nb.worker.machine import sockets
 from distrain_nb.worker.rank.on_import import on_import
 
 _C10D = "torch.distributed.distributed_c10d"
@@ -49,7 +48,7 @@ class ProcessGroups:
 
         @functools.wraps(function)
         def noting(*arguments: Any, **named: Any) -> Any:
-            outer, self._before = self._before, self._before or _sockets()
+            outer, self._before = self._before, self._before or sockets.own_sockets()
             try:
                 return function(*arguments, **named)
             finally:
@@ -59,10 +58,7 @@ class ProcessGroups:
         return noting
 
     def _opened(self) -> Dict[int, str]:
-        before = self._before
-        if before is None:
-            return {}
-        return {fd: name for fd, name in _sockets().items() if before.get(fd) != name}
+        return {} if self._before is None else sockets.opened_since(self._before)
 
     def leave(self) -> None:
         """Free the main thread from what it waits for in a group, and the peers too."""
@@ -71,9 +67,7 @@ class ProcessGroups:
         has_group = module is not None and module.is_initialized()
         if has_group:
             self._answer_receivers(module)
-        for descriptor, name in {**self._sockets, **self._opened()}.items():
-            if _name(descriptor) == name:
-                _shut_down(descriptor)
+        sockets.shut_down({**self._sockets, **self._opened()})
         if has_group and "nccl" in _backends(module):
             _quietly(getattr(module, "_abort_process_group", None))
 
@@ -124,26 +118,4 @@ def _quietly(function: Optional[Callable[[], Any]]) -> None:
         if function is not None:
             function()
     except Exception:  # it is broken, which is why it is left
-        pass
-
-
-def _sockets() -> Dict[int, str]:
-    names = {int(number): _name(int(number)) for number in os.listdir("/proc/self/fd")}
-    return {number: name for number, name in names.items() if name.startswith("socket:")}
-
-
-def _name(descriptor: int) -> str:
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:  # closed
-        return ""
-
-
-def _shut_down(descriptor: int) -> None:
-    """Shut down a connection. A listener stays: gloo ends the process when its own breaks."""
-    try:
-        with socket.socket(fileno=os.dup(descriptor)) as connection:
-            if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # never connected, or closed meanwhile
         pass

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import socket
 import sys
 import threading
 import time
@@ -21,6 +19,7 @@ from datetime import timedelta
 from typing import Any, Dict, List, NamedTuple
 
 from distrain_nb.worker.files import prompts
+from distrain_nb.worker.machine import sockets
 from distrain_nb.worker.rank import prompt
 from distrain_nb.worker.rank.on_import import on_import
 
@@ -59,10 +58,9 @@ def _change(module: Any) -> None:
         timeout = named.get("timeout")
         if timeout is None or not prompt.is_answered() or _recorder() is None:
             return make(*arguments, **named)
-        before = _sockets()
+        before = sockets.own_sockets()
         result = make(*arguments, **{**named, "timeout": _NEVER})
-        opened = {fd: name for fd, name in _sockets().items() if before.get(fd) != name}
-        _count(result[0], timeout, opened)
+        _count(result[0], timeout, sockets.opened_since(before))
         return result
 
     @functools.wraps(set_timeout)
@@ -120,31 +118,7 @@ def _expire(name: str, collective: str) -> None:
     group = _groups[name]
     _groups[name] = group._replace(timeout=float("inf"))
     _reasons.append(f"{collective} has waited {group.timeout:g} s, its group's timeout")
-    for descriptor, opened in group.sockets.items():
-        if _name(descriptor) == opened:
-            _shut_down(descriptor)
+    sockets.shut_down(group.sockets)
     module: Any = sys.modules.get(_C10D)
     if "nccl" in str([backend for backend, *_ in module._world.pg_map.values()]):
         module._abort_process_group()
-
-
-def _sockets() -> Dict[int, str]:
-    names = {int(number): _name(int(number)) for number in os.listdir("/proc/self/fd")}
-    return {number: name for number, name in names.items() if name.startswith("socket:")}
-
-
-def _name(descriptor: int) -> str:
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:  # closed
-        return ""
-
-
-def _shut_down(descriptor: int) -> None:
-    """Shut down a connection. A listener stays: gloo ends the process when its own breaks."""
-    try:
-        with socket.socket(fileno=os.dup(descriptor)) as connection:
-            if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # never connected, or closed meanwhile
-        pass

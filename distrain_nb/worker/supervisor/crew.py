@@ -58,6 +58,9 @@ class Crew:
         self._children = start(folder, launch, ports, output)
         return self._children
 
+    def note_begin(self) -> None:
+        """Note that the run's status has its processes."""
+
     def ends(self) -> Iterator[End]:
         """Yield what has ended since the last time."""
         for pid, status, peak in _reaped():
@@ -145,12 +148,20 @@ class StayingChild(Child):
 
 
 class StayingCrew(Crew):
-    """The ranks of a session. `note_death` is called when one has ended."""
+    """The ranks of a session. `note_death` is called when one has ended, `note_begin` when they
+    have been handed a cell."""
 
-    def __init__(self, folder: Path, launch: Launch, note_death: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        launch: Launch,
+        note_death: Callable[[], None],
+        note_begin: Callable[[], None],
+    ) -> None:
         super().__init__()
         self._folder = folder
         self._note_death = note_death
+        self._note_begin = note_begin
         self._launch = launch
         self.ranks: List[StayingChild] = []
         self._reason = ""
@@ -162,6 +173,9 @@ class StayingCrew(Crew):
 
     def wakeup(self) -> int:
         return self._wakeup
+
+    def note_begin(self) -> None:
+        self._note_begin()
 
     def fork(self, number: int, output: Output) -> None:
         """Put a new rank in the place of that number."""

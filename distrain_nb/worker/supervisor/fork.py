@@ -10,7 +10,7 @@ from typing import Callable, List, Tuple
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import system, threads
 from distrain_nb.worker.rank import ending, rank
 
 PIPE_BYTES = 1 << 20
@@ -69,8 +69,8 @@ def _become_rank(
             signal.signal(number, signal.SIG_DFL)
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
-        if system.VARIABLE in launch.processes[index].environment:
-            system.limit(int(os.environ[system.VARIABLE]))
+        if threads.VARIABLE in launch.processes[index].environment:
+            threads.limit(int(os.environ[threads.VARIABLE]))
         rank.renew()
         status = work()
     except BaseException as error:

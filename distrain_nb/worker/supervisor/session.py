@@ -1,7 +1,8 @@
 """The process of a session: has ranks that stay, and runs one cell after the other in them.
 
-It takes requests in a thread, which answers while a cell is at work: a cell that comes meanwhile is
-queued, and says for whom it waits. Only the main thread forks, and speaks with the ranks.
+While a cell is at work, a thread takes requests: a cell that comes meanwhile is queued, and says
+for whom it waits. Else the main thread takes them itself, since a cell begins sooner without the
+change of threads. Only the main thread forks, and speaks with the ranks.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import signal
-import socket
 import threading
 import time
 from contextlib import suppress
@@ -53,13 +54,17 @@ class SessionProcess:
         self._folder = folder
         self._file = SessionFile.read(folder)
         self._launch = Launch.read(folder)
-        self._crew = StayingCrew(folder, self._launch, self._save)
+        self._crew = StayingCrew(folder, self._launch, self._save, self._note_begin)
         self._state, self._phase = State.STARTING, "starting"
         self._cell = PresentCell()
         self._present: List[str] = []
         self._lock = threading.Lock()
         self._waiting: List[Request] = []  # as the thread has taken them
         self._work: queue.SimpleQueue[Union[Request, SessionQuery]] = queue.SimpleQueue()
+        self._unanswered: Optional[Request] = None  # whose cell is about to begin
+        self._is_busy = threading.Event()
+        self._listener = listen(folder / REQUESTS)
+        self._listener.setblocking(False)
         self._busy_since = time.monotonic()
         self._ended = ""
 
@@ -68,14 +73,14 @@ class SessionProcess:
         system.adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_terminate)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        listener = listen(self._folder / REQUESTS)
         output = Output(self._folder)
         output.wake_by(self._crew.wakeup())
+        output.watch(self._listener.fileno())
         for number in range(len(self._launch.processes)):
             self._crew.ranks.append(None)  # type: ignore[arg-type]  # whose place is taken next
             self._crew.fork(number, output)
         self._enter(State.RUNNING, "ready")
-        threading.Thread(target=self._take, args=(listener,), name="requests", daemon=True).start()
+        threading.Thread(target=self._take_meanwhile, name="requests", daemon=True).start()
         while not self._is_over():
             try:
                 task = self._work.get_nowait()
@@ -83,10 +88,12 @@ class SessionProcess:
                 self._rest(output)
                 continue
             self._busy_since = time.monotonic()
+            self._is_busy.set()
             if isinstance(task, Request):
                 self._run_cell(task, output)
             else:
                 self._answer(task, output)
+            self._is_busy.clear()
             self._busy_since = time.monotonic()
         self._enter(State.STOPPING, "ending")
         self._crew.end(ENDS_WITHIN_S)
@@ -112,49 +119,65 @@ class SessionProcess:
     def _rest(self, output: Output) -> None:
         """Keep what ranks print between cells, and notice those that end."""
         output.turn(TURN_S)
+        self._take(is_main=True)
         list(self._crew.ends())
 
-    # -- requests, in a thread ----------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------
 
-    def _take(self, listener: socket.socket) -> None:
-        """Queue what comes, and answer at once for cells."""
+    def _take_meanwhile(self) -> None:
+        """Take what comes while the main thread is busy, and answer at once for cells."""
         while True:
-            listener.settimeout(QUEUE_TURN_S if self._waiting else None)
-            try:
-                asked = receive(listener)
-            except socket.timeout:
+            self._is_busy.wait()
+            # A moment, for the next cell to find only the main thread waiting.
+            if select.select([self._listener], [], [], QUEUE_TURN_S)[0]:
+                self._take(is_main=False)
+            else:
                 self._end_cancelled()
-                continue
-            except OSError:
-                return
-            if isinstance(asked, Request):
-                self._queue(asked)
-            elif isinstance(asked, SessionQuery):
-                if asked.words.get("ask") == END:
-                    self._crew.ending = True  # also while a cell is at work
-                self._work.put(asked)
-                os.kill(os.getpid(), signal.SIGCHLD)  # wakes the main thread
 
-    def _queue(self, request: Request) -> None:
+    def _take(self, *, is_main: bool) -> None:
+        """Queue what has come, if anything has and the other thread hasn't taken it."""
+        try:
+            asked = receive(self._listener)
+        except OSError:
+            return
+        if isinstance(asked, Request):
+            self._queue(asked, is_main=is_main)
+        elif isinstance(asked, SessionQuery):
+            if asked.words.get("ask") == END:
+                self._crew.ending = True  # also while a cell is at work
+            self._work.put(asked)
+        if not is_main:
+            os.kill(os.getpid(), signal.SIGCHLD)  # wakes the main thread
+
+    def _queue(self, request: Request, *, is_main: bool) -> None:
         if not request.is_awaited:
             request.close()
             return
-        try:
-            status = Status.read(request.folder)
-            status = replace(status, supervisor=Owner.of(os.getpid()))
-            if self._cell.run or self._waiting:
-                who = f"run {self._cell.run} ({self._cell.name})" if self._cell.run else "another"
+        if self._cell.run or self._waiting:
+            who = f"run {self._cell.run} ({self._cell.name})" if self._cell.run else "another"
+            try:
+                status = Status.read(request.folder)
+                status = replace(status, supervisor=Owner.of(os.getpid()))
                 status = status.enter(State.QUEUED, f"session {self._file.name} is busy with {who}")
-            with disk.without_waiting():
-                status.write(request.folder)
-        except Exception as error:
-            request.reply(str(error))
-            return
+                with disk.without_waiting():
+                    status.write(request.folder)
+            except Exception as error:
+                request.reply(str(error))
+                return
+        elif is_main:
+            self._unanswered = request
         self._waiting.append(request)
-        self._show()  # before whoever asked sends another, which may read what this one makes
-        request.reply(TAKEN)
         self._work.put(request)
-        os.kill(os.getpid(), signal.SIGCHLD)
+        if self._unanswered is not request:
+            self._show()  # before whoever asked sends another, which may read what this one makes
+            request.reply(TAKEN)
+
+    def _note_begin(self) -> None:
+        """Leave word of a cell that the ranks have now, and answer for it."""
+        self._show()
+        if self._unanswered is not None:
+            self._unanswered.reply(TAKEN)
+            self._unanswered = None
 
     def _end_cancelled(self) -> None:
         """End cells that nobody waits for any more, before their turn has come."""
@@ -171,43 +194,48 @@ class SessionProcess:
 
     def _refuse_waiting(self) -> None:
         for request in self._waiting:
-            with suppress(Exception):
-                status = Status.read(request.folder)
-                why = f"session {self._file.name} has ended before the cell began"
-                status.enter(State.FAILED, "failed", error=why).write(request.folder)
+            _give_up(request.folder, f"session {self._file.name} has ended before the cell began")
 
     # -- cells --------------------------------------------------------------------------------
 
     def _run_cell(self, request: Request, output: Output) -> None:
         if request not in self._waiting:  # it was cancelled
             return
-        self._waiting.remove(request)
         folder = request.folder
+        record = _record(folder)
+        runs = self._cell.runs + 1
+        began = PresentCell(record["id"], record["name"], time.time(), runs, self._cell.last)
+        self._begin(began, folder)
+        self._waiting.remove(request)
+        if self._crew.straggler:
+            self._note_begin()
         while self._crew.straggler and not (folder / CANCEL_FILE).exists():
             self._rest(output)
             if self._crew.ending:
                 break
-        record = _record(folder)
-        runs = self._cell.runs + 1
-        began = PresentCell(record["id"], record["name"], time.time(), runs, self._cell.last)
-        self._show(began, folder)
         self._crew.finish(output)
         try:
             with disk.without_waiting():
                 Supervisor(folder, crew=self._crew).run()
+        except (OSError, fields.Damaged) as error:  # deleted since, or a disk that is full
+            _give_up(folder, f"session {self._file.name} can't run the cell: {error}")
         finally:
             writer.begin_run()  # whose files of this cell are open
-            self._show(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
+            self._begin(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
+            self._note_begin()
             self._crew.listen(output)
         with suppress(OSError):
             disk.sync_folder(folder)
         self._enter(State.RUNNING, "ready")
 
-    def _show(self, cell: Optional[PresentCell] = None, folder: Optional[Path] = None) -> None:
+    def _begin(self, cell: PresentCell, folder: Optional[Path] = None) -> None:
+        """Have another cell at work, or none. Its file is written when the ranks have it."""
+        with self._lock:  # both threads read it
+            self._cell, self._present = cell, [str(folder)] if folder else []
+
+    def _show(self) -> None:
         """Leave word of the cell at work, and of those that wait."""
-        with self._lock:  # both threads do
-            if cell is not None:
-                self._cell, self._present = cell, [str(folder)] if folder else []
+        with self._lock:
             waiting = [str(request.folder) for request in self._waiting]
             shown = replace(self._cell, folders=(*self._present, *waiting))
             with disk.without_waiting(), suppress(OSError):
@@ -292,6 +320,11 @@ def _record(folder: Path) -> Dict[str, Any]:
         return fields.load(folder / RECORD_FILE)
     except (OSError, fields.Damaged):
         return {"id": 0, "name": folder.name}
+
+
+def _give_up(folder: Path, why: str) -> None:
+    with suppress(Exception):  # there is no such folder any more
+        Status.read(folder).enter(State.FAILED, "failed", error=why).write(folder)
 
 
 def is_session(folder: Path) -> bool:

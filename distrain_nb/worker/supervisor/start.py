@@ -83,6 +83,11 @@ class Output:
             self._signs.remove(descriptor)
             self._selector.unregister(descriptor)
 
+    def serve(self) -> None:
+        """Take what libraries send of their progress, once the processes have been started."""
+        if self.receiver is not None and self.progress is not None:
+            self.receiver.serve(self.progress.take_sent)
+
     def wake_by(self, descriptor: int) -> None:
         """End the wait of `turn` also when something can be read here."""
         self._selector.register(descriptor, selectors.EVENT_READ)
@@ -280,7 +285,6 @@ def _followed(folder: Path, launch: Launch, output: Output) -> Launch:
         process.environment.update(variables)
         if process.rank == 0:
             process.environment[progress.VARIABLE] = str(folder / REPORTED_FILE)
-    receiver.serve(output.progress.take_sent)
     return launch
 
 

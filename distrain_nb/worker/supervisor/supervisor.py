@@ -69,7 +69,7 @@ class Supervisor:
         self._echo = echo
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
-        self._saved: Optional[Status] = None
+        self._saved: Optional[Status] = self._status
         self._retries = Retries(folder, self._launch)
         self._began = time.monotonic()
         self._begin()
@@ -103,7 +103,8 @@ class Supervisor:
         """Start the processes and see them, and all that they have started, to their end."""
         self._crew.take_signals(self._on_terminate, self._on_notice)
         disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
-        self._save(supervisor=Owner.of(os.getpid()))
+        # Written when the processes have been started: till then who took the run answers for it.
+        self._status = replace(self._status, supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
         output.wake_by(self._crew.wakeup())
         output.tell = partial(self._say, output)
@@ -153,6 +154,8 @@ class Supervisor:
         )
         processes += self._status.processes[len(processes) :]
         self._enter(State.RUNNING, f"running{self._retries.which}", processes=processes)
+        self._crew.note_begin()
+        output.serve()
         sampled = list(chain.from_iterable(map(processes_of, self._children)))
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
