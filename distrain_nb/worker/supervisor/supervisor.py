@@ -113,8 +113,7 @@ class Supervisor:
         while not self._ending:
             self._start(output)
             self._watch(output)
-            is_ahead = self._grace.has_saved_ahead(self._ending)
-            has_saved = is_ahead and not self._cancel_requested()
+            has_saved = self._grace.has_saved_ahead(self._ending) and not self._cancel_requested()
             is_stopped = self._cancel_requested() or prompts.is_quit(self._folder)
             failed = self._ending == Ending(State.FAILED) and not is_stopped
             if (failed or has_saved) and self._retries.go_on(self._failures, has_saved=has_saved):
@@ -172,8 +171,8 @@ class Supervisor:
                 self._judge_exit(child, status, peak)
             self._keep_time()
             self._look_at_ranks()
-            hung = self._hear_doctor(output)
-            self._save(note=output.trouble or self._limit.note or hung, hang=self._hang)
+            self._hear_doctor(output)
+            self._save(note=output.trouble or self._limit.note or self._note, hang=self._hang)
         self._ending = self._ending or Ending(State.FAILED)
         self._ports.clear()
         if self._doctor:
@@ -190,13 +189,12 @@ class Supervisor:
             self._ending = self._doctor.finish(self._ending, output.tell)
         self._say_what_was_cut(output)
 
-    def _hear_doctor(self, output: Output) -> str:
-        """Log what the watches have to say; return what they have said last."""
+    def _hear_doctor(self, output: Output) -> None:
+        """Log what the watches have to say, and note what they have said last."""
         if self._doctor and self._ending is None:
             self._note, self._hang = self._doctor.tell(output.tell), self._doctor.hang
             if self._doctor.stop_reason:
                 self._decide(State.FAILED, self._doctor.stop_reason)
-        return self._note
 
     def _service(self) -> int:
         """Return the number in the log of what no process of the run says."""
