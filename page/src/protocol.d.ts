@@ -72,7 +72,7 @@ export interface RunSummary {
   annotation?: Annotation;
   note: string;
   /** Why it makes no progress; empty while it does. */
-  hang: string;
+  hang?: string;
   error: string;
   cost?: string;
   /** What that leaves out. */

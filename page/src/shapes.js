@@ -119,7 +119,7 @@ const SUMMARY = {
   id, name: text, state: text, phase: text, final: flag, where: text, size: text, begin: number, end: maybe(number),
   now: number, steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
   labels: byName(text), pools: byName(text), progress: maybe(progress), note: text, error: text,
-  resumable: absent(flag), cost: absent(text), cost_note: absent(text), annotation: absent(annotation),
+  hang: absent(text), resumable: absent(flag), cost: absent(text), cost_note: absent(text), annotation: absent(annotation),
 };
 
 /** @type {Shape<protocol.LineRow>} */

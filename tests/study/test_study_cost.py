@@ -11,7 +11,7 @@ import pytest
 
 from distrain_nb import study as studies
 from distrain_nb.backends.cost import RunCost
-from distrain_nb.errors import OptionError, RunFailed
+from distrain_nb.errors import OptionError, RunCancelled, RunFailed
 from distrain_nb.run.summary import summary_of as run_summary
 from distrain_nb.study import Study
 from distrain_nb.study.cost import StudyCost
@@ -117,6 +117,8 @@ def test_a_study_that_goes_on_says_what_it_will_have_cost(elsewhere: dict[str, o
     summary = summary_of(study)
     so_far, end = summary.cost.split(" so far, about ")
     study.cancel()
+    with pytest.raises(RunCancelled):  # its carriers need the backend to their ends
+        study.wait(60)
     paid = [trial.paid for trial in summary.trials if trial.state.final]
     assert cents(so_far) >= 4, so_far
     least = 4 * sum(paid) / len(paid)

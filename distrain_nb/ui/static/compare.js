@@ -154,6 +154,7 @@ var SUMMARY = {
   progress: maybe(progress),
   note: text,
   error: text,
+  hang: absent(text),
   resumable: absent(flag),
   cost: absent(text),
   cost_note: absent(text),
