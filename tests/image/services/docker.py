@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -59,14 +60,28 @@ def docker_daemon() -> Iterator[Docker]:
         f"--default-address-pool=base=10.{128 + os.getpid() % 128}.0.0/16,size=24",
         "--log-level=warn",
     ]
-    _remove_rules()
+    daemon = contextlib.ExitStack()
     try:
-        with running(command, folder / "log", lambda: _answers(docker), None):
+        with daemon:
+            with _alone():
+                _remove_rules()
+                daemon.enter_context(
+                    running(command, folder / "log", lambda: _answers(docker), None)
+                )
             yield docker
             _remove_containers(docker)
     finally:
         _remove_rules()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Let one daemon start at a time: two that do fail, as both make the same chain of iptables
+    (Docker 20.10: "Chain already exists")."""
+    with Path(tempfile.gettempdir(), "distrain-nb-dockerd.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _answers(docker: Docker) -> bool:
