@@ -33,6 +33,7 @@ from distrain_nb.program.program import (
     CapturedValue,
     Program,
 )
+from distrain_nb.program.proof.effects import with_effects
 from distrain_nb.program.proof.made import proven
 from distrain_nb.program.proof.replay import Replay, replayed
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
@@ -282,7 +283,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     """Gather the notebook's settings that concern what the program imports, and what they need."""
     world, folder = gathering.world, gathering.notebook.folder
     roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
-    every = settings_of(world)
+    every = with_effects(settings_of(world), world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
     by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = concerning(every, roots, world)

@@ -175,8 +175,10 @@ def test_a_setting_that_each_rank_makes_by_its_rank_is_not_the_notebooks(
 
 
 def test_a_setting_by_the_rank_that_no_statement_repeats_is_told(kernel: Kernel) -> None:
-    kernel.run("import os, sys\nrank = int(os.environ.get('RANK', 0))")
-    kernel.run("def setup(r):\n    print(r)\n    sys.setrecursionlimit(2000 + r)\nsetup(rank)")
+    kernel.run("import os, sys\nseen = []\nrank = int(os.environ.get('RANK', 0))")
+    kernel.run(
+        "def setup(r):\n    seen.append(r)\n    sys.setrecursionlimit(2000 + r)\nsetup(rank)"
+    )
     (warning,) = [f for f in kernel.capture("print(1)").findings if f.severity == "warning"]
     assert warning.message.startswith("`sys.getrecursionlimit()`: every rank has the notebook's")
     assert "Cell In[2], line 4" in warning.message

@@ -13,6 +13,7 @@ import re
 import reprlib
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +59,18 @@ _SETS = re.compile(
     r"torch\.(\w+\.)*(set|enable|disable)_(?!device$|start_method$)\w+|torch\._C\._\w+"
 )
 # Calls that concern the machine, or that other code may make better.
-_OF_MACHINE = re.compile(
+_MACHINES = re.compile(
     r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
     r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
     r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
-    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
+)
+_SEEMS_TO_SET = re.compile(r"\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+")
+# Calls of packages that are made for what they change there. A fork says whether ranks may.
+_EFFECTS = re.compile(
+    r"(?!(os|posix|sys|signal|subprocess|builtins|IPython|mlflow|wandb)\.)\w+(\.\w+)*\."
+    r"_?((set|enable|disable|register|add|define|use|reset|configure|parse_config)(?![a-z])\w*"
+    r"|setfirstweekday|seterr|\w+_limit)"
 )
 _SETTERS = re.compile("|".join(map(setters, TABLE)))
 _ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
@@ -72,6 +79,7 @@ _BY_SETATTR = ".*"
 _READS = re.compile(
     r"(builtins|os\.(environ|getenv)|torch\.distributed|jax)\b"
 )  # what they call sets nothing
+_ASSIGNS = (ast.Assign, ast.AugAssign, ast.Delete)
 _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
 
 
@@ -88,19 +96,21 @@ def way_of(name: str) -> str:
 
 def is_of_machine(name: str) -> bool:
     """Return whether a function sets what concerns the machine, which is only told."""
-    return _OF_MACHINE.fullmatch(name) is not None
+    return any(pattern.fullmatch(name) for pattern in (_MACHINES, _SEEMS_TO_SET))
 
 
 @dataclass(frozen=True)
 class Setting:
     """A statement that sets something for the process: `names` are what it calls or assigns to.
 
-    `runs` says that the program makes it again; else it is only reported.
+    `runs` says that the program makes it again; else it is only reported. `is_effect` says that it
+    calls a package for what that changes there.
     """
 
     executed: Executed
     names: tuple[str, ...]
     runs: bool
+    is_effect: bool = False
 
     def concerns(self, roots: Collection[str]) -> bool:
         """Return whether a program that imports these packages has anything of it."""
@@ -156,13 +166,13 @@ def settings_findings(
 
 def _setting(executed: Executed, code: _Code, world: World) -> Setting | None:
     node = executed.statement.node
-    inside = [*node.body, *node.orelse] if isinstance(node, (ast.If, ast.For)) else [node]
+    inside = list(_inside(node))
     names = [code.name(item) for item in inside]
     if not inside or not all(names):
         return None
-    sets = [
-        pair for item, name in zip(inside, names, strict=True) for pair in _sets(item, name, code)
-    ]
+    asks = world.asks_for_rank(executed)
+    of_each = (_sets(item, n, code, asks=asks) for item, n in zip(inside, names, strict=True))
+    sets = [*chain.from_iterable(of_each)]
     ways, names = {way for _, way in sets}, [name for name, _ in sets]
     if ways == {VALUE} and world.saw(executed.statement) and not world.asks_for_rank(executed):
         return None
@@ -171,11 +181,38 @@ def _setting(executed: Executed, code: _Code, world: World) -> Setting | None:
         return Setting(executed, tuple(names), plain or ways == {VALUE})
     if "" not in ways and world.asks_for_rank(executed):
         return Setting(executed, tuple(names), runs=True)
+    is_effect = len(inside) == 1 and code.calls_for_effect(node) and "" not in map(str, names)
+    if is_effect and not world.asks_for_rank(executed):
+        return Setting(executed, (names[0],), runs=False, is_effect=True)
     return Setting(executed, (names[0],), runs=False) if is_of_machine(names[0]) else None
 
 
-def _sets(node: ast.stmt, name: str, code: _Code) -> list[tuple[str, str]]:
-    """Return what a statement sets, with how ranks get that; "" where it does anything else."""
+def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the statements that a compound one has, but for imports: one of `if`, `for`, `try`, or
+    `with suppress(...)`; else yield the statement itself."""
+    if isinstance(node, (ast.If, ast.For)):
+        parts = [node.body, node.orelse]
+    elif isinstance(node, ast.Try):
+        parts = [node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody]
+    elif isinstance(node, ast.With) and all(map(_suppresses, node.items)):
+        parts = [node.body]
+    else:
+        yield node
+        return
+    for statement in chain.from_iterable(parts):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass)):
+            yield statement
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    func = call.func if isinstance(call, ast.Call) else None
+    return getattr(func, "attr", getattr(func, "id", "")) == "suppress"
+
+
+def _sets(node: ast.stmt, name: str, code: _Code, *, asks: bool) -> list[tuple[str, str]]:
+    """Return what a statement sets, which `asks` for the rank or not, with how ranks get that; ""
+    where it does anything else."""
     way = way_of(name)
     if hasattr(node, "decorator_list"):
         return [(name, AGAIN)]
@@ -184,9 +221,9 @@ def _sets(node: ast.stmt, name: str, code: _Code) -> list[tuple[str, str]]:
         sets = (n.slice for n in places if not isinstance(n.ctx, ast.Load))
         keys = [key.value for key in sets if isinstance(key, ast.Constant)]
         return [(name, way if not keys or any(map(is_inherited, keys)) else "")]
-    if isinstance(node, ast.Assign) or name.endswith(_BY_SETATTR):
+    if isinstance(node, _ASSIGNS) or name.endswith(_BY_SETATTR):
         return [(name, way or ("" if name.startswith(("os.", "sys.")) else AGAIN))]
-    inside = [] if way else _made_by_function(node, code)
+    inside = [] if way else _made_by_function(node, code, asks=asks)
     return [(n, VALUE if way_of(n) == VALUE else AGAIN) for n in inside] or [(name, way)]
 
 
@@ -213,12 +250,17 @@ class _Code:
             name = self._written(registers) if self._is_theirs(registers) else ""
             if _REGISTERS.fullmatch(name) and name.partition(".")[0] not in sys.stdlib_module_names:
                 return name
-        if not isinstance(node, ast.Assign) or len(node.targets) > 1:
+        if not isinstance(node, _ASSIGNS):
             return ""
-        target = node.targets[0]
+        targets = [node.target] if isinstance(node, ast.AugAssign) else node.targets
+        target = targets[0]
+        if len(targets) > 1 or isinstance(node, (ast.AugAssign, ast.Delete)):
+            of_packages = all(isinstance(t, ast.Attribute) and self._is_theirs(t) for t in targets)
+            return self._written(target) if of_packages else ""
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
             called = self._written(node.value.func)  # `_ = torch.manual_seed(0)`
-            is_told = target.id.startswith("_") and is_of_machine(called)
+            is_effect = _EFFECTS.fullmatch(called) and self.calls_for_effect(node)
+            is_told = target.id.startswith("_") and (is_of_machine(called) or is_effect)
             return called if is_told or way_of(called) in (AGAIN, VALUE) else ""
         if isinstance(target, ast.Subscript):
             target = target.value
@@ -227,6 +269,16 @@ class _Code:
         if isinstance(target, ast.Name) or not self._is_theirs(target):
             return ""
         return self._written(target)
+
+    def calls_for_effect(self, node: ast.stmt) -> bool:
+        """Return whether a statement calls a package's function, or a method that its module or
+        class has, for what that changes in the package."""
+        if not isinstance(node, (ast.Expr, ast.Assign)) or not isinstance(node.value, ast.Call):
+            return False
+        func = node.value.func
+        name = self._written(func)
+        is_effect = _EFFECTS.fullmatch(name) and not _MACHINES.fullmatch(name)
+        return bool(is_effect) and self._is_theirs(func)
 
     def only_reads(self, node: ast.stmt, but: Collection[str]) -> bool:
         """Return whether a statement gives names of a function, `but` some, what it computes or
@@ -265,8 +317,9 @@ class _Code:
         return ""
 
 
-def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
-    """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
+def _made_by_function(node: ast.stmt, code: _Code, *, asks: bool) -> list[str]:
+    """What a call of the user's function sets, if that is all it does: `set_seed(0)`. It may print
+    besides, unless it only seeds alike in all ranks, which have the generators' states by value."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = resolve(node.value.func, code.names)
     module = code.modules.of(target.__module__) if type(target) is FunctionType else None
@@ -279,11 +332,21 @@ def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
     does = (s for s in body if not isinstance(s, _NEUTRAL) and s not in texts)
-    sets = [s for s in does if not inner.only_reads(s, but=globals_set)]
+    sets = [s for s in does if not (inner.only_reads(s, but=globals_set) or _prints(s))]
     names = [(s, inner.name(s)) for s in sets]
+    only_seeds = all(SEEDS.fullmatch(name) for _, name in names)
+    if only_seeds and not asks and any(map(_prints, body)):
+        return []
     if all(n and (isinstance(s, ast.Assign) or way_of(n) in (AGAIN, VALUE)) for s, n in names):
         return [name for _, name in names]
     return []
+
+
+def _prints(node: ast.stmt) -> bool:
+    func = (
+        node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    )
+    return isinstance(func, ast.Name) and func.id == "print"
 
 
 def _imported(function: ast.FunctionDef) -> dict[str, Any]:
