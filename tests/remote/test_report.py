@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from distrain_nb.backends.remote.attempts import HangNotes, has_saved_ahead, last_reports, saving
+from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.worker.files.cause import EXIT, NEAR_LIMIT, PROGRAM, Cause
 from distrain_nb.worker.files.coded_line import CodedLine, read
 
-LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
+LABELS = ["rank 0", "rank 1", "primary 0", "workers 0"]
 FAILED = 'distrain[failed kind=program subject="rank {0}"]: rank {0} failed: {1}'
 LOG = f"""\
 2.0	1	e	Traceback (most recent call last):
@@ -22,8 +24,11 @@ LOG = f"""\
 """
 
 
+JOURNAL = Journal(labels=LABELS)
+
+
 def first_report(folder: Path) -> str:
-    return str(next(iter(last_reports(folder, LABELS)), ""))
+    return str(next(iter(last_reports(folder, JOURNAL)), ""))
 
 
 def test_a_statement_reads_as_it_was_written() -> None:
@@ -40,17 +45,17 @@ def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
     assert first_report(tmp_path) == (
         "rank 1 failed: ValueError: boom\nTraceback (most recent call last):\nValueError: boom"
     )
-    assert last_reports(tmp_path, LABELS)[0].cause == Cause(PROGRAM, "rank 1")
+    assert last_reports(tmp_path, JOURNAL)[0].cause == Cause(PROGRAM, "rank 1")
 
 
 def test_a_cause_is_no_matter_of_words(tmp_path: Path) -> None:
     killed = Cause(EXIT, "rank 1", -9, "killed by SIGKILL")
     stated = CodedLine("failed", "in other words", killed.facts())
     (tmp_path / "log.tsv").write_text(f"2.0\t2\te\t{stated}\n")
-    [report] = last_reports(tmp_path, LABELS)
+    [report] = last_reports(tmp_path, JOURNAL)
     assert report.cause == killed and report.headline == "in other words"
     (tmp_path / "log.tsv").write_text("2.0\t2\te\trank 1 failed: killed by SIGKILL\n")
-    assert last_reports(tmp_path, LABELS) == []
+    assert last_reports(tmp_path, JOURNAL) == []
 
 
 def test_a_long_log_is_read_from_near_its_end(tmp_path: Path) -> None:
@@ -102,25 +107,24 @@ def test_a_replica_that_was_stopped_says_why_and_its_ranks_what_they_saved(tmp_p
     stated = CodedLine("failed", why, Cause(NEAR_LIMIT).facts())
     (tmp_path / "log.tsv").write_text(f"{asked[0]}{done}{asked[1]}2.0\t2\te\t{stated}\n")
     assert first_report(tmp_path) == why
-    assert saving(tmp_path, LABELS).words == "stopped: rank 1 did not finish saving"
+    assert saving(tmp_path, JOURNAL).words == "stopped: rank 1 did not finish saving"
     (tmp_path / "log.tsv").write_text(asked[0] + done)
-    assert saving(tmp_path, LABELS) == ("stopped after saving, in 1.5 s", True)
+    assert saving(tmp_path, JOURNAL) == ("stopped after saving, in 1.5 s", True)
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tdistrain: 3 km\n1.0\t0\to\tstep\n")
-    assert saving(tmp_path, LABELS).words == ""
+    assert saving(tmp_path, JOURNAL).words == ""
 
 
 def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path) -> None:
-    labels = (*LABELS, "service")
     saved = "1.0\t0\te\tdistrain[saved seconds=1.5]: saved\n"
     near = f"2.0\t2\te\t{CodedLine('failed', 'in any words', Cause(NEAR_LIMIT).facts())}\n"
-    again = "3.0\t4\te\tdistrain[attempt number=2]: in any words\n"
-    for log, is_so in (
-        (saved + near, True), (near, False), (saved, False), (saved + near + again, False),
-        (saved + near + again + near, False), (saved + near + again + saved + near, True),
+    for earlier, log, is_so in (
+        ("", saved + near, True), ("", near, False), ("", saved, False),
+        (saved + near, near, False), (saved + near, saved + near, True),
     ):  # fmt: skip
-        (tmp_path / "log.tsv").write_text(log)
-        assert has_saved_ahead(tmp_path, labels) is is_so, log
+        (tmp_path / "log.tsv").write_text(earlier + log)
+        journal = replace(JOURNAL, attempt_at=len(earlier))
+        assert has_saved_ahead(tmp_path, journal) is is_so, log
 
 
 def test_a_study_has_no_log(tmp_path: Path) -> None:
-    assert HangNotes(tmp_path).hang() == saving(tmp_path, ()).words == ""
+    assert HangNotes(tmp_path).hang() == saving(tmp_path, JOURNAL).words == ""

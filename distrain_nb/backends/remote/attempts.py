@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from distrain_nb.backends.remote.carried import CarriedRun
-from distrain_nb.backends.remote.collector import SERVICE, Collector
+from distrain_nb.backends.remote.collector import Collector
 from distrain_nb.backends.remote.service import Observed, Service
-from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import coded_line
 from distrain_nb.worker.files.cause import NEAR_LIMIT, Cause
-from distrain_nb.worker.files.coded_line import ATTEMPT, FAILED, GOES_ON, HANG, MARK, CodedLine
+from distrain_nb.worker.files.coded_line import FAILED, GOES_ON, HANG, MARK
 from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_cause
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER, LOG_FILE
 from distrain_nb.worker.files.log import parse
@@ -66,10 +65,10 @@ def start_next_attempt(
     failed = observed.state is State.FAILED and not run.stop_wanted()
     if not (failed and present.number <= retries and isinstance(service, Resubmits)):
         return False, ""
-    reports = last_reports(run.folder, run.journal.labels)
+    reports = last_reports(run.folder, run.journal)
     reports.sort(key=lambda report: report.headline not in observed.error)
     failures = [of_cause(report.cause, place) for place, report in enumerate(reports)]
-    has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal.labels)
+    has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal)
     cause = TIME_LIMIT if has_saved else observed.cause
     cause = cause or (cause_of(decisive(failures).status) if failures else "")
     causes = spec.get("retried")
@@ -82,9 +81,9 @@ def start_next_attempt(
     why = observed.error if observed.cause or not failures else headline(decisive(failures), ())
     words = f"{attempt.words(retries)}, after {SAVED_AHEAD if has_saved else _brief(why)}"
     _log.info("%s", words)
-    journal = replace(run.journal, attempt=attempt, job="", sent=0.0)
-    stated = CodedLine(ATTEMPT, words, {"number": str(attempt.number)})
-    log.say(str(stated), journal if service.one_log else replace(journal, cursor={}))
+    so_far = run.journal.log_size
+    journal = replace(run.journal, attempt=attempt, attempt_at=so_far, job="", sent=0.0)
+    log.say(words, journal if service.one_log else replace(journal, cursor={}))
     run.put(run.status.enter(State.STARTING, words, note=""))
     run.rest(attempt.pause)
     return True, ""
@@ -143,7 +142,7 @@ def with_report(run: CarriedRun, state: State, error: str) -> tuple[str, Cause |
     and its cause, if a worker stated one."""
     if state is not State.FAILED:
         return error, None
-    reports = last_reports(run.folder, run.journal.labels)
+    reports = last_reports(run.folder, run.journal)
     if not reports:
         return error, None
     repeated = next((report for report in reports if report.headline in error), None)
@@ -152,11 +151,10 @@ def with_report(run: CarriedRun, state: State, error: str) -> tuple[str, Cause |
     return f"{reports[0]}\n{error}", reports[0].cause
 
 
-def last_reports(folder: Path, labels: Sequence[str]) -> list[FailureReport]:
-    """Return the replicas' reports of failures in the last attempt, the earliest first; `labels`
-    name the processes of the run's log."""
+def last_reports(folder: Path, journal: Journal) -> list[FailureReport]:
+    """Return the replicas' reports of failures in the last attempt, the earliest first."""
     reports: dict[int, FailureReport] = {}
-    for process, stream, text in _last_attempt(folder, labels):
+    for process, stream, text in _last_attempt(folder, journal):
         stated = coded_line.read(text) if stream == "e" else None
         if process in reports and stream == "e":
             report = reports[process]
@@ -205,37 +203,33 @@ class HangNotes:
         return [record for record in new.split(b"\n") if _MARK in record]
 
 
-def saving(folder: Path, labels: Sequence[str]) -> Saving:
+def saving(folder: Path, journal: Journal) -> Saving:
     """Return what ranks said about saving in a run that was stopped."""
-    lines = ((labels[p], coded_line.read(text)) for p, _, text in _last_attempt(folder, labels))
+    labels, records = journal.labels, _last_attempt(folder, journal)
+    lines = ((labels[process], coded_line.read(text)) for process, _, text in records)
     return saving_in((label, stated) for label, stated in lines if stated)
 
 
-def has_saved_ahead(folder: Path, labels: Sequence[str]) -> bool:
+def has_saved_ahead(folder: Path, journal: Journal) -> bool:
     """Return whether the last attempt has saved ahead of its time limit, and was stopped so."""
-    reports = last_reports(folder, labels)
+    reports = last_reports(folder, journal)
     is_near = any(report.cause.kind == NEAR_LIMIT for report in reports)
-    return is_near and saving(folder, labels).is_complete
+    return is_near and saving(folder, journal).is_complete
 
 
-def _last_attempt(folder: Path, labels: Sequence[str]) -> list[tuple[int, str, str]]:
+def _last_attempt(folder: Path, journal: Journal) -> list[tuple[int, str, str]]:
     """Return process, stream and text of the last records of a log, of the last attempt alone."""
-    lines: list[tuple[int, str, str]] = []
-    for _, process, stream, text in map(parse, _last_records(folder)):
-        if labels[process] == SERVICE and MARK in text:
-            stated = coded_line.read(text)
-            if stated and stated.code == ATTEMPT:
-                lines.clear()
-        lines.append((process, stream, text))
-    return lines
+    records = map(parse, _last_records(folder, journal.attempt_at))
+    return [(process, stream, text) for _, process, stream, text in records]
 
 
-def _last_records(folder: Path) -> list[bytes]:
-    """Return the last records of a log; none of a study, or of a run that never began."""
+def _last_records(folder: Path, since: int = 0) -> list[bytes]:
+    """Return the last records of a log behind its first `since` bytes; none of a study, or of a run
+    that never began."""
     if not (folder / LOG_FILE).exists():
         return []
     with (folder / LOG_FILE).open("rb") as log:
         size = log.seek(0, 2)
-        log.seek(max(0, size - _END))
+        log.seek(max(since, size - _END))
         records = log.read().split(b"\n")[:-1]
-    return records[1:] if size > _END else records
+    return records[1:] if size - since > _END else records

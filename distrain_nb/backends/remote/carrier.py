@@ -176,9 +176,9 @@ class Carrier:
 
     def _note(self, state: State, missing: Mapping[str, str]) -> tuple[str, bool]:
         """Return what is to stand beside the last state, and whether that warns of a success."""
-        folder, labels = self._run.folder, self._run.journal.labels
+        folder, journal = self._run.folder, self._run.journal
         alone = ranks_alone_warning(folder) if state is State.SUCCEEDED else ""
-        saved = "" if state is State.SUCCEEDED else saving(folder, labels).words
+        saved = "" if state is State.SUCCEEDED else saving(folder, journal).words
         deviating = note_of(deviations_of(folder))
         texts = (alone, saved, deviating, self._missing_note(missing))
         return "; ".join(filter(None, texts)), bool(alone)

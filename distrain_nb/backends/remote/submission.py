@@ -132,7 +132,8 @@ class Journal:
     answered. `cursor` is how far the service's log has been read, which makes `log_size` bytes of
     ours and `points_size` of metrics; `labels` names the log's processes by their index; `denied`
     is what the log says of missing permissions. `missing` is what could not be fetched when the
-    job had ended, and why. `attempt` is the one that the request is for.
+    job had ended, and why. `attempt` is the one that the request is for, and `attempt_at` how many
+    bytes of our log are of earlier ones.
     """
 
     request: dict[str, Json] | None = None
@@ -145,6 +146,7 @@ class Journal:
     denied: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     attempt: RunAttempt = field(default_factory=RunAttempt)
+    attempt_at: int = 0
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
@@ -156,8 +158,7 @@ class Journal:
             return cls()
 
     def write(self, folder: Path) -> None:
-        # Carriers of version 0.1.0 refuse a field that they don't know.
-        replace_file(folder / JOURNAL_FILE, fields.encode(self, sparing=("attempt",)))
+        replace_file(folder / JOURNAL_FILE, fields.encode(self, sparing=("attempt", "attempt_at")))
 
 
 def follow(submission: Submission, folder: Path) -> None:

@@ -18,7 +18,6 @@ HANG, GOES_ON = "hang", "goes-on"
 SAVING, SAVED, NOT_SAVED, AGREED = "saving", "saved", "not-saved", "agreed"
 ALONE = "alone"
 FAILED = "failed"
-ATTEMPT = "attempt"
 
 MARK = "distrain["
 _FACT = r' (?P<name>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|[^\s"\]]+)'
