@@ -29,6 +29,7 @@ from distrain_nb.worker.files.status import Owner, State, Status
 RUNS_FOLDER = "runs"
 REMOVE_ATTEMPTS = 10
 REMOVE_AGAIN_S = 0.05
+_CLAIM = "claim"  # in the folder of a run that is at work, and not on the list yet
 _LOOKED_AT = 20  # of the newest folders, for runs that are not on the list
 
 
@@ -115,6 +116,7 @@ class Store:
             with reading(self.folder) as database:
                 newest = self._newest(database)
             row, folder = self._claimed(row, newest)
+            (folder / _CLAIM).touch()
             _fill(folder, row, options or {})
         except BaseException as error:
             raise _not_added(error, folder or self.folder, is_made=folder is not None) from None
@@ -124,6 +126,8 @@ class Store:
         """Have a run on the list that was claimed."""
         with writing(self.folder) as database:
             self._list(database, _from_folder(run.folder, run.id))
+        with suppress(FileNotFoundError):
+            (run.folder / _CLAIM).unlink()
 
     def _claimed(self, row: Row, newest: int) -> tuple[Row, Path]:
         """Make the folder of the next free number; return it with that run's row."""
@@ -139,13 +143,14 @@ class Store:
                 return named, self._folder(number)
 
     def _list(self, database: sqlite3.Connection, row: Row) -> None:
-        """Insert a row, and those of runs whose process was killed before it entered them."""
+        """Insert a row, and those of runs whose process was killed after its claim. One that was
+        killed while it added a run has begun nothing."""
         _insert(database, row)
         recent = self._numbers()[-_LOOKED_AT:]
         rows = database.execute("SELECT id FROM runs ORDER BY id DESC LIMIT ?", (2 * _LOOKED_AT,))
         listed = {int(row[0]) for row in rows.fetchall()}
         for number in recent:
-            if number not in listed and (self._folder(number) / RECORD_FILE).exists():
+            if number not in listed and (self._folder(number) / _CLAIM).exists():
                 _insert(database, _from_folder(self._folder(number), number))
 
     def get(self, run: str) -> Record:
