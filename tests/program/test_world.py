@@ -317,16 +317,6 @@ REFUSED = [
         "box",
         ("`box` (list)", "DistributedSampler", "create it in the cell"),
     ),
-    Refusal(
-        "a name that changed since it was read",
-        (
-            "import os\nbase = 1",
-            "rank = base + int(os.environ.get('RANK', 0))",
-            "base = 2",
-        ),
-        "rank",
-        ("`rank` is made again with the present `base`", "Cell In[3], line 1"),
-    ),
 ]
 
 
@@ -366,6 +356,14 @@ def test_refused_where_it_cannot_be_made_again(kernel: Kernel, case: Refusal) ->
     (error,) = _errors(kernel.capture(f"print({case.reads})").findings)
     assert error.code in ("capture.process-bound", "capture.rebound")
     assert all(said in error.message for said in case.says), error
+
+
+def test_a_name_that_has_changed_since_is_read_as_it_was(kernel: Kernel, server: Server) -> None:
+    for cell in ("import os\nbase = 1", "rank = base + int(os.environ.get('RANK', 0))", "base = 5"):
+        kernel.run(cell)
+    program = kernel.capture("print('RESULT', [rank, base])")
+    assert not _errors(program.findings)
+    assert server.results(replace(program, variables={"RANK": "1"})) == [2, 5]
 
 
 def _errors(findings: tuple[Finding, ...]) -> list[Finding]:
