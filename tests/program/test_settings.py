@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.program.notebooks import Kernel, Server
 
 
@@ -75,6 +79,47 @@ def test_every_rank_makes_the_notebooks_settings(
 
 
 OF_PYTHON = {
+    "by a call for its effect": (
+        "import csv\ncsv.field_size_limit(10**8)",
+        "__import__('csv').field_size_limit()",
+        10**8,
+    ),
+    "by a method that a module has": (
+        "import calendar\ncalendar.setfirstweekday(6)",
+        "__import__('calendar').firstweekday()",
+        6,
+    ),
+    "registered": (
+        "import xml.etree.ElementTree as ET\nET.register_namespace('own', 'http://x')",
+        "__import__('xml.etree.ElementTree').etree.ElementTree._namespace_map['http://x']",
+        "own",
+    ),
+    "in a try": (
+        "try:\n    import fractions\n    fractions.own = 1\nexcept ImportError: pass",
+        "__import__('fractions').own",
+        1,
+    ),
+    "in a with": (
+        "import fractions\nfrom contextlib import suppress\n"
+        "with suppress(AttributeError):\n    fractions.other = 2",
+        "__import__('fractions').other",
+        2,
+    ),
+    "two at once": (
+        "import fractions\nfractions.one = fractions.two = 3",
+        "[__import__('fractions').one, __import__('fractions').two]",
+        [3, 3],
+    ),
+    "added to": (
+        "import fractions\nfractions.sum = 1\nfractions.sum += 3",
+        "__import__('fractions').sum",
+        4,
+    ),
+    "deleted": (
+        "import string\nstring.mine = 1\ndel string.mine",
+        "hasattr(__import__('string'), 'mine')",
+        False,
+    ),
     "in a loop": (
         "import logging\nfor name in ('a', 'b'):\n    logging.getLogger(name).setLevel(40)",
         "logging.getLogger('b').level",
@@ -140,6 +185,21 @@ def test_settings_are_made_however_they_are_written(
     program = kernel.capture(f"import json, os\nprint('RESULT', json.dumps({out}))")
     mock.patch.stopall()
     assert server.results(program) == value
+
+
+def test_a_call_that_reaches_beyond_the_process_is_told_and_stays_behind(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fork tries it, which may write no file."""
+    package = ModuleType("tracker")
+    text = "def set_experiment(path):\n    with open(path, 'a') as file: file.write('x')"
+    exec(compile(text, "/lib/site-packages/tracker.py", "exec"), vars(package))
+    monkeypatch.setitem(sys.modules, "tracker", package)
+    kernel.run(f"import tracker\ntracker.set_experiment({str(tmp_path / 'log')!r})")
+    program = kernel.capture("import tracker")
+    assert "set_experiment" not in program.main
+    assert "capture.left-behind" in {finding.code for finding in program.findings}
+    assert (tmp_path / "log").read_text() == "x"
 
 
 def test_settings_of_what_the_program_does_not_import_stay_behind(kernel: Kernel) -> None:
