@@ -35,5 +35,5 @@ def test_an_interrupt_stops_the_study_and_its_trials(nb: Kernel) -> None:
     assert "cancelled, 2 of 9 trials; best loss" in last and last.count("<tr ") == 2
     table = nb.run("%distrain compare interrupted").displays[-1]["text/plain"]
     assert "interrupted-1 #1" in table and "interrupted-2 #2" in table
-    values = [str(trial.params["x"]) for trial in found.all_trials()]
+    values = [f"{trial.params['x']:.6g}" for trial in found.all_trials()]
     assert next(line for line in table.split("\n") if "--param x" in line).split()[2:] == values
