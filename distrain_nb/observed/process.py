@@ -32,6 +32,7 @@ class Settings:
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self.namespace = namespace
         self._first: dict[str, Any] = {}
+        self._has_begun = False  # a cell that isn't stored doesn't count as executed
         self._before: dict[str, Any] | None = None
         self._of_world: dict[str, tuple[Any, tuple[str, int, int]]] = {}
         self._filters, self._sets_filters = [*warnings.filters], False
@@ -42,10 +43,12 @@ class Settings:
         self._imported()
 
     def find(self) -> None:
-        """Take the settings for those that the notebook finds, before its first cell: IPython runs
-        files at its start, the extension too, with a `sys.argv` of their own."""
-        self._first.clear()
-        self._imported()
+        """Take the settings for those that the notebook finds, once, before its first cell: IPython
+        runs files at its start, the extension too, with a `sys.argv` of their own."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._first.clear()
+            self._imported()
 
     def keep(self) -> None:
         """Keep the settings before a statement that asks for the world, or reads what knows it."""

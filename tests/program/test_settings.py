@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
+
+from distrain_nb.observed.process import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,6 +203,36 @@ def test_a_call_that_reaches_beyond_the_process_is_told_and_stays_behind(
     assert "set_experiment" not in program.main
     assert "capture.left-behind" in {finding.code for finding in program.findings}
     assert (tmp_path / "log").read_text() == "x"
+
+
+def test_a_call_that_failed_is_not_made_in_ranks(kernel: Kernel) -> None:
+    with suppress(TypeError):
+        kernel.run("import csv\ncsv.field_size_limit('x')")
+    assert "field_size_limit" not in kernel.capture("print(1)").main
+
+
+def test_a_call_that_opens_a_debugger_is_not_made_in_ranks(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = ModuleType("debugs")
+    text = "def set_trace(): pass\ndef set_style(): pass"
+    exec(compile(text, "/lib/site-packages/debugs.py", "exec"), vars(package))
+    monkeypatch.setitem(sys.modules, "debugs", package)
+    kernel.run("import debugs\ndebugs.set_style()\ndebugs.set_trace()")
+    main = kernel.capture("import debugs").main
+    assert "set_style" in main and "set_trace" not in main
+
+
+def test_the_settings_at_the_first_cell_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stores no cell runs nothing but first ones."""
+    monkeypatch.setattr(sys, "argv", ["startup.py"])
+    settings = Settings({})
+    sys.argv = ["kernel"]
+    settings.find()
+    assert dict(settings.changed((), ())) == {}
+    sys.argv = ["train.py", "--lr", "1"]
+    settings.find()
+    assert dict(settings.changed((), ()))["sys:argv"] == ["train.py", "--lr", "1"]
 
 
 def test_settings_of_what_the_program_does_not_import_stay_behind(kernel: Kernel) -> None:

@@ -126,5 +126,13 @@ def test_only_the_last_attempt_counts_as_saved_ahead_of_its_limit(tmp_path: Path
         assert has_saved_ahead(tmp_path, journal) is is_so, log
 
 
+def test_lines_of_a_program_that_look_like_ours_harm_nobody(tmp_path: Path) -> None:
+    odd = ("failed status=soon", "saved seconds=nan", "saved", "hang", "failed status=9e9")
+    lines = [f"1.0\t{n % 2}\te\tdistrain[{code}]: x\n" for n, code in enumerate(odd)]
+    (tmp_path / "log.tsv").write_text("".join(lines))
+    assert {report.cause.status for report in last_reports(tmp_path, JOURNAL)} == {None}
+    assert saving(tmp_path, JOURNAL).words == "stopped after saving, in 0.0 s"
+
+
 def test_a_study_has_no_log(tmp_path: Path) -> None:
     assert HangNotes(tmp_path).hang() == saving(tmp_path, JOURNAL).words == ""

@@ -68,7 +68,8 @@ _MACHINES = re.compile(
 _SEEMS_TO_SET = re.compile(r"\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+")
 # Calls of packages that are made for what they change there. A fork says whether ranks may.
 _EFFECTS = re.compile(
-    r"(?!(os|posix|sys|signal|subprocess|builtins|IPython|mlflow|wandb)\.)\w+(\.\w+)*\."
+    r"(?!(os|posix|sys|signal|subprocess|builtins|IPython|mlflow|wandb)\.)(?!.*\.set_trace$)"
+    r"\w+(\.\w+)*\."
     r"_?((set|enable|disable|register|add|define|use|reset|configure|parse_config)(?![a-z])\w*"
     r"|setfirstweekday|seterr|\w+_limit)"
 )
@@ -122,13 +123,15 @@ class Setting:
 def settings_of(world: World) -> list[Setting]:
     """Return the settings that a notebook made, in order; of a cell that ran again only the last
     run. Ranks have the notebook's environment and process state, so of these only what a statement
-    sets that asks for the world, of the state also what nobody saw."""
+    sets that asks for the world, of the state also what nobody saw. A statement that failed would
+    fail there too."""
     code = _Code(OwnModules(OwnModule(world.namespace, world.history)), world.namespace)
     texts: dict[int, list[str]] = {}  # by the positions of cells
     for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
     last = {tuple(text): position for position, text in texts.items()}.values()
-    executed_last = (item for item in world.history.executed if item.at[0] in last)
+    ran = (item for item in world.history.executed if not item.failed)
+    executed_last = (item for item in ran if item.at[0] in last)
     return [setting for item in executed_last if (setting := _setting(item, code, world))]
 
 
@@ -174,15 +177,14 @@ def _setting(executed: Executed, code: _Code, world: World) -> Setting | None:
     of_each = (_sets(item, n, code, asks=asks) for item, n in zip(inside, names, strict=True))
     sets = [*chain.from_iterable(of_each)]
     ways, names = {way for _, way in sets}, [name for name, _ in sets]
-    if ways == {VALUE} and world.saw(executed.statement) and not world.asks_for_rank(executed):
+    if ways == {VALUE} and world.saw(executed.statement) and not asks:
         return None
+    plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
     if ways <= {AGAIN, VALUE}:
-        plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
         return Setting(executed, tuple(names), plain or ways == {VALUE})
-    if "" not in ways and world.asks_for_rank(executed):
+    if "" not in ways and asks:
         return Setting(executed, tuple(names), runs=True)
-    is_effect = len(inside) == 1 and code.calls_for_effect(node) and "" not in map(str, names)
-    if is_effect and not world.asks_for_rank(executed):
+    if plain and not asks and code.calls_for_effect(node):
         return Setting(executed, (names[0],), runs=False, is_effect=True)
     return Setting(executed, (names[0],), runs=False) if is_of_machine(names[0]) else None
 

@@ -6,6 +6,7 @@ by itself: nothing is tried again for it.
 
 from __future__ import annotations
 
+import re
 import signal
 from dataclasses import dataclass
 from typing import Dict, Mapping, Optional
@@ -55,7 +56,9 @@ class Cause:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, str]) -> Cause:
-        """Return the cause that a coded line has. Raises ValueError."""
-        status = int(facts["status"]) if "status" in facts else None
+        """Return the cause that a coded line has. A status that is none, as a program may print
+        such a line too, counts as not known."""
+        text = facts.get("status", "")
+        status = int(text) if re.fullmatch(r"-?\d{1,9}", text) else None
         kind = facts.get("kind", PROGRAM)
         return cls(kind, facts.get("subject", ""), status, facts.get("summary", ""))

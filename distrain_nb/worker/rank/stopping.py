@@ -10,6 +10,7 @@ saved. For the same reason `stopping` names a step that none has passed.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -151,9 +152,11 @@ def saving_in(lines: Iterable[Tuple[str, CodedLine]]) -> Saving:
         return Saving(f"stopped: {', '.join(sorted(failed))} could not save")
     if unfinished:
         return Saving(f"stopped: {', '.join(sorted(unfinished))} did not finish saving")
-    seconds = [float(s.facts.get("seconds", "0")) for s in last.values() if s.code == SAVED]
-    if seconds:
-        return Saving(f"stopped after saving, in {max(seconds):.1f} s", is_complete=True)
+    saved = [stated.facts.get("seconds", "") for stated in last.values() if stated.code == SAVED]
+    if saved:
+        # What is no number a program has printed, not we.
+        seconds = [float(text) for text in saved if re.fullmatch(r"\d{1,9}(\.\d+)?", text)]
+        return Saving(f"stopped after saving, in {max(seconds, default=0.0):.1f} s", True)
     agreed = next((stated.text for stated in last.values()), "")
     return Saving(agreed, is_complete=bool(agreed))
 
