@@ -15,7 +15,7 @@ from distrain_nb.api.preparation import prepare
 from distrain_nb.config import WAY_OUT, Config
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.program import Program
-from distrain_nb.run import Record, Run, Store
+from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.secrets import redacted_word
 from distrain_nb.tracking import begin_run
@@ -61,8 +61,7 @@ def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Ru
     """Submit what has been prepared; `begin` is called with the run's folder before. Raises
     CaptureError or CheckFailed if it can't run, and StoreError where no run can be kept.
 
-    It is on the list before anything is sent, so that whatever runs can be found and stopped. A
-    cell of a session, which the session knows of, is listed once its ranks have it.
+    It is on the list before anything is sent, so that whatever runs can be found and stopped.
     """
     prepared.refuse()
     if not prepared.options.session:
@@ -74,8 +73,7 @@ def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Ru
 def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
     options, backend, store = prepared.options, prepared.backend, Store()
     channels = notification_channels(options)
-    add = store.claim if options.session else store.add
-    record = add(
+    record = store.add(
         options.name,
         backend.name,
         options.experiment,
@@ -93,8 +91,6 @@ def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
         if begin is not None:
             begin(record.folder)
         backend.submit(prepared.plan, record.folder)
-        if options.session:
-            _enter(store, record)
         start_notifier(record.folder, channels)
     except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
@@ -107,14 +103,6 @@ def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
         backend.cancel(record.handle, record.folder)
         raise
     return Run(record)
-
-
-def _enter(store: Store, record: Record) -> None:
-    """Have a cell on the list that is at work already."""
-    try:
-        store.enter(record)
-    except StoreError as error:  # the next run to be added brings it onto the list
-        warnings.warn(f"the run is at work, but not on the list yet: {error}", stacklevel=4)
 
 
 def notification_channels(options: JobOptions) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from distrain_nb.errors import OptionError, StoreError, shown
+from distrain_nb.errors import OptionError, shown
+from distrain_nb.run.folder_access import writable
 from distrain_nb.types import Json
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
@@ -48,11 +49,8 @@ class Annotation:
 
     def write(self, folder: Path) -> None:
         """Keep it. Raises StoreError where the folder can't be written."""
-        try:
+        with writable(f"run {folder.name}", folder, "keeps its note and tags"):
             replace_file(folder / ANNOTATION_FILE, fields.encode(self))
-        except OSError as error:
-            reason = f"{error.filename or folder}: {error.strerror}"
-            raise StoreError(f"run {folder.name} keeps its note and tags: {reason}") from None
 
     def as_json(self) -> dict[str, Json]:
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distrain_nb.config import home
-from distrain_nb.errors import RunUnreadable, StoreError
+from distrain_nb.errors import RunUnreadable
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.run.numbered_folders import remove
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
@@ -42,12 +43,11 @@ def free_bytes() -> tuple[Path, int]:
 
 @dataclass(frozen=True)
 class Reclaimable:
-    """Something that can go, and how many bytes that frees; `run` is an ended run."""
+    """Something that can go, and how many bytes that frees."""
 
     title: str
     path: Path
     size: int
-    run: Run | None = None
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,7 @@ class Cleaning:
     def free(self) -> None:
         """Remove it. Raises StoreError naming what can't be removed."""
         for part in self.parts:
-            if part.run is not None:
-                Store().delete(part.run.record)
-                continue
-            try:
-                shutil.rmtree(part.path)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise StoreError(f"{part.path} can't be removed: {error}") from None
+            remove(part.path)
 
     def __str__(self) -> str:
         _, free = free_bytes()
@@ -111,7 +103,7 @@ def cleaning(
         return Cleaning(tuple(parts), tuple(stays))
     moment = time.time() - older_than * DAY_S
     old = [run for run in runs if run.study not in unended and _ended_before(run, moment)]
-    parts += [Reclaimable(r.title, r.folder, size_of(r.folder), r) for r in old]
+    parts += [Reclaimable(r.title, r.folder, size_of(r.folder)) for r in old]
     parts += more(moment) if more else ()
     return Cleaning(tuple(parts), tuple(stays))
 

@@ -16,9 +16,10 @@ from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carrier_log import read_links
-from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable, StoreError
+from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
+from distrain_nb.run.folder_access import writable
 from distrain_nb.run.log.reader import Line, LogReader, final_lines
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import Store, default_name, readable
@@ -155,14 +156,9 @@ class Run(Waitable[R]):
     def cancel(self) -> None:
         """Ask for it to be stopped; returns at once. Raises RunUnreadable, StoreError where its
         folder can't be written."""
-        with readable(self.record):
-            try:
-                self._backend.cancel(self.record.handle, self.folder)
-            except OSError as error:
-                if not self.folder.exists():
-                    raise
-                why = f"{error.strerror or error}: {error.filename or self.folder}"
-                raise StoreError(f"run {self.id} can't be cancelled: {why}") from None
+        title = f"run {self.id}"
+        with readable(self.record), writable(title, self.folder, "can't be cancelled"):
+            self._backend.cancel(self.record.handle, self.folder)
 
     @property
     def resumable(self) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunNotFound, StudyNotFound
 from distrain_nb.run import Run, Store
+from distrain_nb.run.numbered_folders import is_number
+from distrain_nb.run.store import RUNS_FOLDER
 from distrain_nb.study import Study
-from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER
+from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER, study_folders
 from distrain_nb.worker.files.folder import (
     ANNOTATION_FILE,
     EVENTS_FOLDER,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# An id of SQLite, as it prints one: nothing that could be part of a path.
-RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
 READ_BELOW = (ANNOTATION_FILE, LOG_FILE, EVENTS_FOLDER, PROGRAM_FOLDER, RESOURCES_FOLDER)
 READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
@@ -43,7 +42,7 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     Raises RunNotFound, also for a run that is not ours to read: it says no more about those.
     """
     check_home(store, home)
-    if not RUN_ID.fullmatch(number):
+    if not is_number(number):
         raise RunNotFound(f"invalid run {number!r}: expected a number, such as 12")
     record = store.get(number)
     if not _may_be_opened(store.folder, record.folder):
@@ -62,7 +61,7 @@ def open_study(store: Store, number: str, home: str = "") -> Study:
     """Return the study of that number, as `open_run` opens runs. Raises RunNotFound,
     StudyNotFound."""
     check_home(store, home)
-    study = _own_study(store.folder / STUDIES_FOLDER / number) if RUN_ID.fullmatch(number) else None
+    study = _own_study(store.folder / STUDIES_FOLDER / number) if is_number(number) else None
     if study is None:
         raise StudyNotFound(f"no study {number!r} of this user")
     return study
@@ -70,10 +69,8 @@ def open_study(store: Store, number: str, home: str = "") -> Study:
 
 def own_studies(store: Store) -> Iterator[Study]:
     """Yield the studies that the server opens, the newest first."""
-    above = store.folder / STUDIES_FOLDER
-    names = os.listdir(above) if above.is_dir() else []  # noqa: PTH208
-    for number in sorted((int(name) for name in names if RUN_ID.fullmatch(name)), reverse=True):
-        study = _own_study(above / str(number))
+    for folder in study_folders(store.folder).complete():
+        study = _own_study(folder)
         if study is not None:
             yield study
 
@@ -85,9 +82,9 @@ def check_home(store: Store, home: str) -> None:
 
 
 def _may_be_opened(home: Path, folder: Path) -> bool:
-    """Return whether it is our own; one that is gone is nobody's, and can be taken off the list."""
+    """Return whether it is our own."""
     try:
-        return is_own(home, folder) or not os.path.lexists(folder)
+        return is_own(home, folder)
     except (OSError, RuntimeError):  # a link that leads nowhere
         return False
 
@@ -96,7 +93,7 @@ def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
     """Return whether a run's folder stands below `home`, with all that is read, and is the
     user's."""
     user = os.getuid() if user is None else user
-    return _is_whole(home.resolve() / "runs" / folder.name, READ_BELOW, user)
+    return _is_whole(home.resolve() / RUNS_FOLDER / folder.name, READ_BELOW, user)
 
 
 def _own_study(folder: Path) -> Study | None:

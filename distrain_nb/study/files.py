@@ -11,19 +11,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from distrain_nb.backends.remote.processes import start_detached
-from distrain_nb.errors import OptionError, RunUnreadable, StoreError
+from distrain_nb.errors import OptionError
+from distrain_nb.run import folder_access
+from distrain_nb.run.numbered_folders import NumberedFolders
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import StudySpec
 from distrain_nb.types import Json
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import FULL, replace_file
+from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner
 
 STUDIES_FOLDER = "studies"  # of DISTRAIN_HOME; in it a folder for each study, by its number
@@ -150,24 +152,21 @@ class TrialFile:
         replace_file(folder / TRIALS_FOLDER / f"{self.number}.json", data)
 
 
-@contextmanager
-def readable(folder: Path, way_out: str = "") -> Iterator[None]:
-    """Raise RunUnreadable for files of the study in that folder that are missing or damaged."""
-    try:
-        yield
-    except (OSError, fields.Damaged, OptionError) as error:
-        raise RunUnreadable(f"study {folder.name} can't be read: {error}{way_out}") from None
+def study_folders(home: Path) -> NumberedFolders:
+    """Return the folders of the studies of a DISTRAIN_HOME."""
+    return NumberedFolders(home / STUDIES_FOLDER, "study", STUDY_FILE)
 
 
-@contextmanager
-def writable(folder: Path) -> Iterator[None]:
-    """Raise StoreError where a request to the study can't be written in its folder."""
-    try:
-        yield
-    except OSError as error:
-        why = f"{error.strerror or error}: {error.filename or folder}"
-        way = "; `%distrain delete` makes room" if error.errno in FULL else ""
-        raise StoreError(f"study {folder.name} can't be changed: {why}{way}") from None
+def readable(folder: Path) -> AbstractContextManager[None]:
+    """Raise RunUnreadable in the block for files of that study that are missing or damaged."""
+    number = folder.name
+    way_out = f"%distrain tune {number} --delete"
+    return folder_access.readable(f"study {number}", folder, way_out)
+
+
+def writable(folder: Path) -> AbstractContextManager[None]:
+    """Raise StoreError in the block where a request to the study can't be written."""
+    return folder_access.writable(f"study {folder.name}", folder)
 
 
 def read_trials(folder: Path) -> list[TrialFile]:

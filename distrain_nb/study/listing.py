@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -19,34 +16,29 @@ from distrain_nb.errors import (
     DistrainError,
     RunNotReady,
     RunUnreadable,
-    StoreError,
     StudyNotFound,
-    did_you_mean,
 )
 from distrain_nb.run import Run, Store
 from distrain_nb.run.disk_usage import Reclaimable, size_of
+from distrain_nb.run.numbered_folders import remove
+from distrain_nb.run.store import not_found
 from distrain_nb.study.files import (
-    STUDIES_FOLDER,
-    STUDY_FILE,
     TRIALS_FOLDER,
     StudyFile,
     start_process,
+    study_folders,
 )
 from distrain_nb.study.study import Study
 from distrain_nb.tracking import catch_up
 from distrain_nb.tuning import options
-from distrain_nb.worker.files.disk import private_folder
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.sdk import AnySdkTuningBackend
 
-MADE_WITHIN_S = 60.0
-
 
 def studies() -> list[Study]:
     """Return all studies, the newest first, with those that can't be read. Raises StoreError."""
-    folders = (home() / STUDIES_FOLDER / str(number) for number in sorted(_numbers(), reverse=True))
-    return [Study(folder) for folder in folders if not _is_being_made(folder)]
+    return [Study(folder) for folder in study_folders(home()).complete()]
 
 
 def find_study(study: object = "last") -> Study:
@@ -59,10 +51,8 @@ def find_study(study: object = "last") -> Study:
     for item in all_studies:
         if name in ("last", str(item.id), item.name):
             return item
-    hint = did_you_mean(name, {item.name for item in all_studies}, ".")
-    listed = ", ".join(f"{item.id} ({item.name})" for item in all_studies[:8])
-    there = f"There are {listed}" if listed else "There are none yet: start one with --tune"
-    raise StudyNotFound(f"no study {name!r}{hint} {there}")
+    none_yet = "none yet: start one with --tune"
+    raise StudyNotFound(not_found("study", name, all_studies, none_yet))
 
 
 def delete(study: Study) -> None:
@@ -81,13 +71,7 @@ def delete(study: Study) -> None:
             raise RunNotReady(f"run {run.id} of study {study.id} is {run.state}: cancel it first")
     for run in runs:
         store.delete(run.record)
-    try:
-        if study.folder.is_dir() and not study.folder.is_symlink():
-            shutil.rmtree(study.folder)
-        else:
-            study.folder.unlink(missing_ok=True)
-    except (OSError, RecursionError) as error:
-        raise StoreError(f"{study.folder} can't be removed: {error}; remove it by hand") from None
+    remove(study.folder)
 
 
 def _runs_of(study: Study, store: Store) -> list[Run]:
@@ -119,44 +103,17 @@ def keys_of_unended() -> set[str]:
     return keys
 
 
-def new_folder() -> tuple[int, Path]:
-    """Return a number that no study has had, and a folder for it. Raises StoreError,
-    DistrainError."""
-    above = private_home() / STUDIES_FOLDER
-    try:
-        private_folder(above)
-        number = max(_numbers(), default=0)
-        while True:
-            number += 1
-            folder = above / str(number)
-            try:
-                folder.mkdir(mode=0o700)
-            except FileExistsError:  # somebody else has just taken it
-                continue
-            (folder / TRIALS_FOLDER).mkdir()
-            return number, folder
-    except OSError as error:
-        raise DistrainError(f"no study can be added: {error.filename}: {error.strerror}") from None
+@contextmanager
+def new_folder() -> Iterator[tuple[int, Path]]:
+    """Have the block fill a folder for a study, by its number, `StudyFile` last. If the block
+    raises, the folder is removed. Raises StoreError."""
+    with study_folders(private_home()).new() as folder:
+        (folder / TRIALS_FOLDER).mkdir()
+        yield int(folder.name), folder
 
 
 def new_key() -> str:
     return secrets.token_hex(8)
-
-
-def _is_being_made(folder: Path) -> bool:
-    """Return whether somebody starts a study there, whose file is written last."""
-    with suppress(OSError):
-        since = abs(time.time() - folder.lstat().st_mtime)  # the clock may have gone back
-        return since < MADE_WITHIN_S and not os.path.lexists(folder / STUDY_FILE)
-    return True  # it has just been deleted
-
-
-def _numbers() -> list[int]:
-    try:
-        names = os.listdir(home() / STUDIES_FOLDER)  # noqa: PTH208
-    except FileNotFoundError:
-        return []
-    return [int(name) for name in names if name.isdecimal() and name.isascii()]
 
 
 @overload
@@ -213,8 +170,7 @@ def _followed(backend: AnySdkTuningBackend, job: object) -> Study:
             if study.file.backend == backend.name and backend.stands_for(job, study.folder):
                 return study
     description = backend.foreign_study(job)
-    number, folder = new_folder()
-    try:
+    with new_folder() as (number, folder):
         backend.follow_study(job, folder)
         StudyFile(
             id=number,
@@ -226,8 +182,5 @@ def _followed(backend: AnySdkTuningBackend, job: object) -> Study:
             backend=backend.name,
             python=sys.executable,
         ).write(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     start_process(folder)
     return Study(folder)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import sys
 import time
 import warnings
@@ -219,17 +218,13 @@ def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
     channels = notification_channels(prepared.prepared.options)
-    number, folder = new_folder()
-    file = replace(_study_file(prepared, number), notify=channels)
-    try:
+    with new_folder() as (number, folder):
+        file = replace(_study_file(prepared, number), notify=channels)
         _mirror(file, folder, here=prepared.prepared.backend.here)
         _lay_down(prepared, file, folder)
         if prepared.cost:
             prepared.cost.write(folder)
         file.write(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     start_process(folder)
     start_notifier(folder, channels, NOTICES)
     return Study(folder)

@@ -69,7 +69,7 @@ class Study(Ends):
     @cached_property
     def file(self) -> StudyFile:
         """What it was started with. Raises RunUnreadable."""
-        with readable(self.folder, self._way_out):
+        with readable(self.folder):
             return StudyFile.read(self.folder)
 
     @property
@@ -88,7 +88,7 @@ class Study(Ends):
     def spec(self) -> StudySpec:
         """What it tries, what is wanted, and how many trials it began with. Raises
         RunUnreadable."""
-        with readable(self.folder, self._way_out):
+        with readable(self.folder):
             return self.file.parsed
 
     @property
@@ -100,7 +100,7 @@ class Study(Ends):
     @property
     def status(self) -> Status:
         """State, times and error, as of now. Raises RunUnreadable."""
-        with readable(self.folder, self._way_out):
+        with readable(self.folder):
             status = Status.read(self.folder)
         if not status.state.final and not status.answered_for:
             self._start_again()
@@ -307,10 +307,6 @@ class Study(Ends):
         """What its trials are suggested and run by; None where that is this machine. Raises
         OptionError."""
         return service_of(self.file.backend)
-
-    @property
-    def _way_out(self) -> str:
-        return f"; `%distrain tune {self.id} --delete`"
 
     def _start_again(self) -> None:
         if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:

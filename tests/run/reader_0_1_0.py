@@ -1,4 +1,4 @@
-"""How version 0.1.0 read a run's folder and the list of runs: its own code, without what writes.
+"""How version 0.1.0 read a run's folder: its own code, without what writes.
 
 A version that writes what this can't read breaks a kernel, a server or a carrier that was started
 before it was installed.
@@ -7,8 +7,6 @@ before it was installed.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -168,50 +166,3 @@ class Journal:
     @classmethod
     def read(cls, folder: Path) -> Journal:
         return cls(**json.loads((folder / "carrier.json").read_text(encoding="utf-8")))
-
-
-@dataclass(frozen=True)
-class Record:
-    id: int
-    name: str
-    backend: str
-    created: float
-    experiment: str
-    line: str
-    handle: Mapping[str, Any]
-
-
-_COLUMNS = ("id", "name", "backend", "created", "experiment", "line", "handle")
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL,
-    backend TEXT NOT NULL,
-    created REAL NOT NULL,
-    experiment TEXT NOT NULL,
-    line TEXT NOT NULL,
-    handle TEXT
-)
-"""
-
-
-def records(database: sqlite3.Connection) -> list[Record]:
-    """The list of runs, the newest first."""
-    database.row_factory = sqlite3.Row
-    rows = database.execute("SELECT * FROM runs ORDER BY id DESC").fetchall()
-    return [Record(**{**dict(row), "handle": json.loads(row["handle"] or "{}")}) for row in rows]
-
-
-def add(database: sqlite3.Connection, row: Mapping[str, Any]) -> None:
-    """How it wrote a row in its list."""
-    names = ", ".join(f":{name}" for name in _COLUMNS)
-    database.execute("BEGIN IMMEDIATE")
-    database.execute(_SCHEMA)
-    database.execute(f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) VALUES ({names})", row)
-    database.execute("COMMIT")
-
-
-def kept(folder: Path) -> dict[str, Any]:
-    """The row of a run that the list has lost."""
-    found = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    return {name: found[name] for name in _COLUMNS}

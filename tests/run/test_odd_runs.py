@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,9 +36,7 @@ def replaced_by_loop(run: Run) -> None:
 
 
 def without_backend(run: Run) -> None:
-    with closing(sqlite3.connect(run.folder.parents[1] / "runs.db")) as database:
-        database.execute("UPDATE runs SET backend = 'uninstalled' WHERE id = ?", (run.id,))
-        database.commit()
+    replace(run.record, backend="uninstalled").write()
 
 
 UNREADABLE = {
@@ -62,7 +59,7 @@ UNREADABLE = {
         (run.folder / "status.json").unlink(),
         (run.folder / "status.json").symlink_to("status.json"),
     ),
-    "folder gone": lambda run: shutil.rmtree(run.folder),
+    "half a record": lambda run: (run.folder / "record.json").write_text('{"name": "st'),
     "folder is a file": replaced_by_file,
     "folder is a loop": replaced_by_loop,
     "no such backend": without_backend,
@@ -80,10 +77,11 @@ def test_it_is_a_row_that_says_so_and_can_be_deleted(
 ) -> None:
     whole, odd = stored_run(store), stored_run(store)
     spoil(odd)
+    title = api.attach(odd.id).title
     listed = runs_table(api.runs())
-    assert listed.rows[0][2].startswith(f"? unreadable: run {odd.id} (stored) can't be read: ")
+    assert listed.rows[0][2].startswith(f"? unreadable: {title} can't be read: ")
     assert listed.rows[1][2] == "✓ succeeded"
-    assert f"run {odd.id} (stored) can" in listed.still()
+    assert f"{title} can" in listed.still()
     assert list(api.runs().frame["state"]) == ["unreadable", "succeeded"]
     assert "unreadable" in repr(api.runs())
     rows = table.rows(store)["runs"]
@@ -95,6 +93,15 @@ def test_it_is_a_row_that_says_so_and_can_be_deleted(
     api.delete(found)
     assert [run.id for run in api.runs()] == [whole.id]
     assert not os.path.lexists(odd.folder)
+
+
+def test_a_run_whose_folder_was_removed_is_on_no_list(store: Store) -> None:
+    run, folders = stored_run(store), store.folder / "runs"
+    assert len(api.runs()) == 1
+    shutil.rmtree(run.folder)
+    assert api.runs() == [] and table.rows(store)["runs"] == []
+    with pytest.raises(RunUnreadable, match=f"its folder {folders / str(run.id)} is gone"):
+        _ = run.state
 
 
 def test_links_among_event_files_are_followed_once(store: Store) -> None:

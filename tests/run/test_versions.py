@@ -1,14 +1,12 @@
-"""Folders and lists that one version of the package has written and another has open."""
+"""Folders that one version of the package has written and another reads."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from distrain_nb import api
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.errors import RunFailed, RunUnreadable
 from distrain_nb.places.vertex.backend import VertexBackend
-from distrain_nb.run import Run, Store
+from distrain_nb.run import Run
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files import failure, fields
 from distrain_nb.worker.files.failure import Failure
@@ -37,18 +35,6 @@ def home_0_1_0(home: Path) -> Path:
     shutil.copytree(WRITTEN, home)
     home.chmod(0o700)
     return home
-
-
-@pytest.fixture
-def old_list(home_0_1_0: Path) -> Iterator[sqlite3.Connection]:
-    """The list as a process of version 0.1.0 has it open."""
-    path = home_0_1_0 / "runs.db"
-    with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
-        yield database
-
-
-def version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -78,50 +64,6 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     service = VertexBackend().service(Submission.read(far.folder).spec, {}, far.folder)
     assert (service.spec.run, service.spec.job, service.spec.deliveries) == ("run-956bce27", "", ())
     assert answer(far, "metrics", {})
-
-
-def test_its_list_is_brought_up_to_date_while_it_has_it_open(old_list: sqlite3.Connection) -> None:
-    assert version(old_list) == 0
-    assert [record.id for record in old.records(old_list)] == [CARRIED, FAILED, SUCCEEDED]
-    added = Store().add("new", "local", "", "--on local", {"param": ["lr=1"]}, {"a": 1})
-    assert version(old_list) == 1
-    (newest, *_) = old.records(old_list)
-    assert vars(newest) == {name: getattr(added, name) for name in vars(newest)}
-    old.add(old_list, {**asdict(newest), "id": 7, "name": "theirs", "handle": "{}"})
-    assert version(old_list) == 1
-    assert [record.name for record in Store().all()][:2] == ["theirs", "new"]
-
-
-def test_a_migration_that_fails_changes_nothing(
-    old_list: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from distrain_nb.run import database
-
-    steps = ("ALTER TABLE runs ADD COLUMN pinned INTEGER DEFAULT 0", "ALTER TABLE none ADD x")
-    monkeypatch.setattr(database, "_MIGRATIONS", (*database._MIGRATIONS, *steps))
-    before = list(old_list.iterdump())
-    with pytest.raises(Exception, match="no such table: none"):
-        Store().add("", "local", "", "")
-    assert version(old_list) == 0
-    assert list(old_list.iterdump()) == before
-
-
-def test_a_list_of_a_later_version_is_read_and_written(old_list: sqlite3.Connection) -> None:
-    old_list.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
-    old_list.execute("CREATE TABLE tags (run INTEGER, tag TEXT)")
-    old_list.execute("PRAGMA user_version = 99")
-    assert [run.id for run in api.runs()] == [CARRIED, FAILED, SUCCEEDED]
-    assert Store().add("", "local", "", "").id == 6
-    api.delete(api.attach(FAILED))
-    assert version(old_list) == 99
-    assert old_list.execute("SELECT id, pinned FROM runs ORDER BY id").fetchall() == [
-        (3, 0), (5, 0), (6, 0),
-    ]  # fmt: skip
-
-
-def test_a_list_that_lacks_a_column_is_read(old_list: sqlite3.Connection) -> None:
-    old_list.execute("ALTER TABLE runs DROP COLUMN experiment")
-    assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (4, ""), (3, "")]
 
 
 def test_stretches_of_a_run_that_were_kept_among_its_times_are_read(home_0_1_0: Path) -> None:
@@ -161,7 +103,6 @@ def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0
     for file in files:
         edited(file, lambda raw: raw.update(novel={"any": ["thing"]}))
         edited(file, lambda raw: [each.update(novel=1) for each in raw.get("processes", ())])
-    (home_0_1_0 / "runs.db").unlink()
     assert [read() for read in readers] == before
     edited(far / "status.json", lambda raw: [raw.pop(name) for name in ("progress", "note")])
     edited(far / "carrier.json", lambda raw: [raw.pop(name) for name in ("missing", "denied")])

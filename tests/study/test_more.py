@@ -18,7 +18,8 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def stored(state: State, trials: int) -> Study:
     """A study of eight trials that nobody owns but this process."""
-    number, folder = new_folder()
+    with new_folder() as (number, folder):
+        pass
     spec: dict[str, object] = {"tune": ["x=0..9"], "goal": ["min:loss"], "trials": "8"}
     StudyFile(number, "bowl", "key", 1e9, spec).write(folder)
     Status(State.STARTING, supervisor=Owner.of(os.getpid())).enter(state, str(state)).write(folder)

@@ -16,8 +16,9 @@ from distrain_nb import study
 from distrain_nb.errors import RunNotReady, RunUnreadable, StudyNotFound
 from distrain_nb.magics.lines import _named, run_line
 from distrain_nb.run import Store
+from distrain_nb.run.numbered_folders import MADE_WITHIN_S
 from distrain_nb.study import Study
-from distrain_nb.study.listing import MADE_WITHIN_S, delete, studies_ended_before
+from distrain_nb.study.listing import delete, studies_ended_before
 from distrain_nb.worker.files.status import State
 from tests.study.stored import stored_study
 

@@ -14,7 +14,8 @@ from distrain_nb.worker.files.status import State, Status
 
 def lost(sent: float) -> Study:
     """A study whose backend nobody has, owned; `sent` is when its job was sent, 0 for never."""
-    number, folder = new_folder()
+    with new_folder() as (number, folder):
+        pass
     spec: dict[str, object] = {"tune": ["x=0..9"], "goal": ["min:loss"]}
     StudyFile(number, "bowl", "key", 1e9, spec, backend="nowhere").write(folder)
     Status(State.STARTING).enter(State.STARTING, "starting").write(folder)

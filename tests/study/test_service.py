@@ -124,7 +124,8 @@ def service(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Fold
 @pytest.fixture
 def study(service: FolderTuning) -> Study:
     """As `tune` leaves it."""
-    number, folder = new_folder()
+    with new_folder() as (number, folder):
+        pass
     (folder / "program").mkdir()
     (folder / "program" / "main.py").write_text("print('hello')")
     spec = FolderSpec(region="here", study=True, folder=str(service.folder))

@@ -21,7 +21,7 @@ PRICES_FILE = "prices.yaml"  # there too: `backends/prices.py`
 SCHEMA = 1
 
 # Written when the run is put on the list (`run/store.py`).
-RECORD_FILE = "record.json"  # the row of the list, and `schema`
+RECORD_FILE = "record.json"  # its row in the list, and `schema`; with it the run is on the list
 OPTIONS_FILE = "options.json"  # options that took lists: name to values
 COST_FILE = "cost.json"  # `cost.RunCost`, by whoever starts the run, then by its carrier
 
