@@ -53,10 +53,10 @@ class RunWatch:
 
     def status(self) -> Status:
         """Return how it is doing; whoever answers for it is started again where that can be."""
-        record = fields.load(self._folder / RECORD_FILE)
-        if "backend" not in record:
-            return Status.current(self._folder)
-        return find(str(record["backend"])).status(record.get("handle") or {}, self._folder)
+        from distrain_nb.run.store import Record  # a process that only waits stays small
+
+        record = Record.read(self._folder)
+        return find(record.backend).status(record.handle, self._folder)
 
     def ending(self, status: Status) -> str:
         """Say what there is to say of the end."""

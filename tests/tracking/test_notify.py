@@ -258,7 +258,7 @@ def test_a_job_elsewhere_whose_carrier_was_killed_has_not_failed(
     monkeypatch.setattr(notify, "find", lambda name: FolderBackend())
     folder = run_folder(tmp_path, supervisor=Owner(2**22, "1"))
     record = json.loads((folder / RECORD_FILE).read_text())
-    (folder / RECORD_FILE).write_text(json.dumps({**record, "backend": "folder", "handle": {}}))
+    (folder / RECORD_FILE).write_text(json.dumps({**record, "backend": "folder", "handle": "{}"}))
     (folder / "submission.json").write_text("{}")
     assert watch(folder, hook).turn()
     assert started == [folder]
