@@ -82,7 +82,7 @@ def delete(run: Run) -> None:
 def _followed(backend: AnySdkBackend, job: object, title: str) -> Run:
     """Return the run that is that job; a new one if there is none."""
     store = Store()
-    for record in store.all():
+    for record in store.newest_first():
         with suppress(OSError, ValueError, KeyError, TypeError):  # another's folder may be damaged
             if record.backend == backend.name and backend.stands_for(job, record.folder):
                 return Run(record)

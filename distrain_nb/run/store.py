@@ -120,23 +120,23 @@ class Store:
         if is_number(run):
             record = self._record(int(run))
         else:
-            record = next((r for r in self._listed() if run in ("last", r.name)), None)
+            record = next((r for r in self.newest_first() if run in ("last", r.name)), None)
         if record is None:
             raise RunNotFound(not_found("run", run, self.all()))
         return record
 
     def all(self, experiment: str = "") -> list[Record]:
         """Return the newest first; those filed under an experiment, if one is given."""
-        own_home(self.folder)
-        return [r for r in self._listed() if not experiment or r.experiment == experiment]
+        return [r for r in self.newest_first() if not experiment or r.experiment == experiment]
 
     def delete(self, run: Record) -> None:
         """Remove a run's folder, and with it the run from the list."""
         own_home(self.folder)
         remove(run.folder)
 
-    def _listed(self) -> Iterator[Record]:
-        """Yield the runs, the newest first; each is read once in the life of this process."""
+    def newest_first(self) -> Iterator[Record]:
+        """Yield the runs; each is read once in the life of this process, when its turn comes."""
+        own_home(self.folder)
         records, is_checked = _records.setdefault(self._runs.above, {}), False
         for number in self._runs.numbers():
             if number in records and not is_checked:

@@ -12,13 +12,14 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 
 PROBE_BYTES = 64 << 10
 TURN_S = 0.5
-# What the system says, and the list of runs of SQLite's errors.
-_WORDS = (*map(os.strerror, FULL), "no space is left on the device")
 
 
 def names_full_disk(text: str) -> bool:
-    """Say whether an error's text names a full disk, whoever has written it."""
-    return any(words in text for words in _WORDS)
+    """Say whether an error's text names a full disk, whoever has written it.
+
+    The words are the system's. `shutil.copytree`, and programs that fail, give no `errno`.
+    """
+    return any(os.strerror(code) in text for code in FULL)
 
 
 def is_caused_by_full_disk(error: Exception, folder: Path) -> bool:

@@ -55,7 +55,7 @@ class TrialRuns:
 
     def find(self, trial: TrialFile) -> Record | None:
         """Return the run that was added for a trial's attempt; None if there is none."""
-        for record in self._store.all():
+        for record in self._store.newest_first():
             key = record.handle.get("study"), record.handle.get("trial")
             attempt = record.handle.get("attempt")
             if (*key, attempt) == (self._study.key, trial.number, trial.attempt):

@@ -155,7 +155,7 @@ def _started_last() -> Run | Study | None:
 
     A study's trials start after a run that the user has started meanwhile.
     """
-    runs = (Run(record) for record in Store().all() if not record.handle.get("study"))
+    runs = (Run(record) for record in Store().newest_first() if not record.handle.get("study"))
     run = next(runs, None)
     for study in studies():
         with suppress(RunUnreadable):
