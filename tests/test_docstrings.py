@@ -11,6 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "distrain_nb"
 DESCRIBED = re.compile(r"(?<!`)`([a-z_]+)` (?:is|are)\b")
+PARAMETER = re.compile(r"(?<!\*)\*([a-z_]+)\*(?!\*)")
 SECTION = re.compile(r"^(?:Args|Attributes):\n((?:[ \t]+.*\n?|\n)+)", re.MULTILINE)
 IN_SECTION = re.compile(r"^    \*{0,2}(\w+):", re.MULTILINE)
 DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -34,6 +35,7 @@ def strangers(text: str) -> Iterator[str]:
             lines = f"{ast.get_docstring(node) or ''}\n"
             described = DESCRIBED.findall(lines)
             listed = [name for part in SECTION.findall(lines) for name in IN_SECTION.findall(part)]
+            listed += PARAMETER.findall(lines)
             parameters = words if isinstance(node, ast.ClassDef) else _parameters(node)
             yield from (f"{node.name}: `{name}`" for name in described if name not in words)
             yield from (f"{node.name}: `{name}`" for name in listed if name not in parameters)
@@ -49,6 +51,7 @@ def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     "text",
     [
         'def f(new):\n    """Do it. `old` is where it is done."""',
+        'def f(new):\n    """Do it in *old*."""',
         'def f(new):\n    """Do it.\n\n    Args:\n        old: Where it is done.\n    """',
     ],
 )

@@ -67,8 +67,8 @@ class Folder:
 
     @classmethod
     def of(cls, source: Path) -> Folder:
-        """Return links are followed, each to all that it leads to. Raises DistrainError for what
-        can't be read or be named in a bucket."""
+        """Return the files below a folder, with those that links lead to. Raises DistrainError for
+        what can't be read or be named in a bucket."""
         passed_over: list[str] = []
         try:
             files = tuple(sorted(_files_below(source, passed_over), key=lambda file: file.name))

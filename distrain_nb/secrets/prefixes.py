@@ -190,8 +190,8 @@ def _patterns(*, bounded: bool) -> tuple[tuple[bytes, re.Pattern[bytes], int, st
 
 
 def _pattern(prefix: str, rest: str, before: str = "", *, bounded: bool) -> re.Pattern[bytes]:
-    """Return the prefix goes first, so that it is searched for as such; what is to stand before it,
-    or must not, is looked for behind it."""
+    """Return the pattern of a secret. The prefix comes first, as a plain text is found faster; what
+    is to stand before it, or must not, is looked for behind it."""
     quoted = re.escape(prefix)
     if not bounded and not before:
         return re.compile(f"{quoted}{rest.replace(',}', '}')}".encode())  # the next text follows

@@ -107,7 +107,7 @@ def trial_end(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: Stu
 
 
 def _stopped(trial: TrialFile, values: Mapping[str, float], spec: StudySpec) -> TrialEnd:
-    """Return one that has said nothing of its goals counts for nothing."""
+    """Return the end of a trial that was stopped; it counts if it has reported all goals."""
     complete = all(math.isfinite(values.get(goal.metric, math.nan)) for goal in spec.goals)
     state = TrialState.STOPPED if complete else TrialState.CANCELLED
     return TrialEnd(state, trial.why, values)

@@ -200,7 +200,7 @@ def _sampler(spec: StudySpec, count: int) -> BaseSampler:
 
 
 def _state(outcome: Outcome, goals: int) -> optuna.trial.TrialState:
-    """Return a stopped trial of several goals says nothing that Optuna could use."""
+    """Return a trial's state for Optuna, to which a stopped trial of several goals says nothing."""
     from optuna.trial import TrialState
 
     states = {

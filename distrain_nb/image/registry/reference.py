@@ -68,13 +68,15 @@ def is_loopback(registry: str) -> bool:
 
 
 def _split_tag(name: str) -> tuple[str, str | None]:
-    """Return a colon after the last slash begins a tag; one before it, a port."""
+    """Return a name without its tag, and the tag. A colon after the last slash begins a tag; one
+    before it, a port."""
     head, colon, tail = name.rpartition(":")
     return (head, tail) if colon and "/" not in tail else (name, None)
 
 
 def _split_registry(name: str) -> tuple[str, str]:
-    """Return the first component is a registry if it looks like a host, else it is Docker Hub."""
+    """Return the registry of a name, and the rest: the first component if it looks like a host,
+    else Docker Hub."""
     first, slash, rest = name.partition("/")
     if slash and (first == "localhost" or any(c in first for c in ".:[") or first != first.lower()):
         return (_HUB if first == "index.docker.io" else first), rest

@@ -189,8 +189,8 @@ def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
 
 
 def _threads(job: LocalJob, processes: int) -> dict[str, str]:
-    """Return the cores are shared out, as nobody gains when each rank starts a thread for every
-    core."""
+    """Return the variable that gives each rank its share of the cores: nobody gains when each rank
+    starts a thread for every core."""
     sharing = processes * int(job.machine.get("jobs", 1))
     if threads.VARIABLE in job.environ or sharing <= 1:
         return {}

@@ -308,7 +308,7 @@ def _complete(run: aiplatform.ExperimentRun, experiment: aiplatform.Experiment) 
 
 @lru_cache
 def _retry() -> retry.Retry:
-    """Return the SDK would go on for minutes where nobody answers."""
+    """Return for how long to ask again: the SDK would do so for minutes where nobody answers."""
     from google.api_core import retry
 
     return retry.Retry(timeout=RETRY_S)

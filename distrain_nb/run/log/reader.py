@@ -135,15 +135,15 @@ def traceback_ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
 
 
 def _last(lines: Sequence[Line], head: int) -> int:
-    """Return the exception's name ends it; in a group everything is indented, and that line is
-    not."""
+    """Return the index of a traceback's last line, which names the exception. In a group all lines
+    but that one are indented."""
     indented = lines[head].text[:1].isspace()
-    for place in range(head + 1, len(lines)):
-        line = lines[place]
+    for index in range(head + 1, len(lines)):
+        line = lines[index]
         if (line.process, line.stream) != (lines[head].process, lines[head].stream):
-            return place - 1
+            return index - 1
         if HEAD in line.text:
-            return place - 1
+            return index - 1
         if not line.text[:1].isspace():
-            return place - 1 if indented else place
+            return index - 1 if indented else index
     return len(lines) - 1

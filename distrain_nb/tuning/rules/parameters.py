@@ -169,7 +169,7 @@ def _can_be_parent(parameter: Parameter) -> bool:
 
 
 def _repeated(spec: StudySpec) -> Iterator[Finding]:
-    """Yield parameters of one name have conditions of one parent, of which never two hold."""
+    """Yield an error for parameters of one name whose conditions can hold at the same time."""
     counts = Counter(parameter.name for parameter in spec.parameters)
     for name in (name for name, count in counts.items() if count > 1):
         alike = [parameter for parameter in spec.parameters if parameter.name == name]

@@ -155,8 +155,8 @@ class Status:
 
     @classmethod
     def read(cls, folder: Path) -> Status:
-        """Return a state that only a later version has counts as running for as long as somebody
-        answers for the run, and then as failed.
+        """Return the status in a run's folder. A state that only a later version has counts as
+        running for as long as somebody answers for the run, and then as failed.
 
         Raises FileNotFoundError where no run has been started; `fields.Damaged`.
         """

@@ -68,7 +68,8 @@ def _files_of(source: str) -> List[SourceFile]:
 
 
 def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
-    """Yield links are followed, but not those to a folder that they are in."""
+    """Yield the files below a folder, with those that links lead to. A link to a folder that it is
+    in is passed over."""
     status = os.stat(root)
     if (itself := (status.st_dev, status.st_ino)) in above:
         return

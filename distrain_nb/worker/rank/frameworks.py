@@ -71,7 +71,8 @@ def _add(module: Any) -> None:
 
         @classmethod
         def get_local_process_id(cls) -> Optional[int]:
-            """Return one process of a machine has all its devices; of several, each has a GPU."""
+            """Return the index of this process's GPU; None for the only process of a machine, which
+            has all its devices."""
             several = int(os.environ["LOCAL_WORLD_SIZE"]) > 1
             return int(os.environ["LOCAL_RANK"]) if several else None
 

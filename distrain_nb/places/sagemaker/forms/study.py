@@ -320,7 +320,7 @@ def _is_number(value: object) -> bool:
 
 
 def _as_numbers(spec: StudySpec, numbers: Mapping[str, tuple[float, ...]]) -> Iterator[Parameter]:
-    """Yield lists of numbers are that again, which the service takes as words."""
+    """Yield the parameters, with lists of numbers as numbers: the service takes them as words."""
     for parameter in spec.parameters:
         is_list = isinstance(parameter.domain, Categorical) and parameter.name in numbers
         yield replace(parameter, domain=Discrete(numbers[parameter.name])) if is_list else parameter
