@@ -286,7 +286,7 @@ def keep_secret(name: str, value: str) -> None:
         secrets = load_texts(path)
     secrets = {key: text for key, text in {**secrets, name: value}.items() if text}
     try:
-        mask = os.umask(0o077)
+        mask = os.umask(0o077)  # so that no draft of it is open to others, not for a moment
         try:
             replace_file(path, json.dumps(secrets).encode())
         finally:

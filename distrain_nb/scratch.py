@@ -80,7 +80,7 @@ def _remove_unowned(path: Path) -> None:
         descriptor = os.open(path, _OPENING)
         try:
             if os.fstat(descriptor).st_uid == os.getuid():
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if its owner lives
                 _remove(path)
         finally:
             os.close(descriptor)

@@ -130,6 +130,7 @@ def _limited(seconds: float) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise TimeoutError
 
+    # A socket's timeout is for each read: a server that sends a byte now and then would keep us.
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -49,8 +49,10 @@ def carrier_lock(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
     Where the folder's file system has no locks, this machine's own temporary folder has to do.
     Raises NoLock if that has none either.
     """
-    for place in _places(folder, name):
-        descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    for path in _places(folder, name):
+        # No link is followed, as the temporary folder is everybody's. No program that
+        # is started gets the descriptor, as it would keep the lock after its parent's death.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             taken = _take(descriptor)
             if taken is not None:
@@ -82,6 +84,8 @@ def _places(folder: Path, name: str) -> Iterator[Path]:
 def _take(descriptor: int) -> bool | None:
     """Return whether it could be locked; None where there are no locks."""
     try:
+        # The kernel takes a lock of flock back when its process ends, in whatever way. A file with
+        # a process id would outlive a SIGKILL.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
@@ -147,6 +151,8 @@ class _File(RotatingFileHandler):
     def doRollover(self) -> None:  # noqa: N802
         super().doRollover()
         if self.stream:
+            # These two are what `print`, libraries in C and tracebacks of threads write to. They
+            # would go on in the file that was renamed.
             for descriptor in (1, 2):
                 os.dup2(self.stream.fileno(), descriptor)
 

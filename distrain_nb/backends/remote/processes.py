@@ -46,6 +46,7 @@ def start_detached(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            # Ctrl+C and a closed terminal reach the process group of the kernel, not this one.
             start_new_session=True,
         )
     _started[:] = [item for item in _started if item.poll() is None]

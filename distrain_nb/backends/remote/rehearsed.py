@@ -77,6 +77,7 @@ def rehearse(
 ) -> None:
     """Start the services that the submission of a folder is for, carry it to their addresses, stop
     them. Where they don't start, the folder says why."""
+    # By default these end the process at once, and the services would go on.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     doing = RehearsalStep(folder)

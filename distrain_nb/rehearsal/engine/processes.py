@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from typing import IO
 
 # Run by a Python of its own between here and the command. Nothing of ours may run in a forked
-# copy of this process, whose gRPC would wake up there: without `preexec_fn` none is made.
+# copy of this process, whose gRPC would wake up there: without `preexec_fn` none is made. Python
+# ignores SIGPIPE, which the command would inherit: `yes | head -1` would print an error.
 _END_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -55,6 +56,7 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(grace)
+    # Also if it has ended by SIGTERM: what it has started may go on in its group.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -102,6 +102,8 @@ def replace(draft: Path, path: Path) -> None:
     if draft.is_dir():
         for inner in draft.iterdir():
             _sync(inner)
+    # The data before the name: else the disk may have the new name first, and of what it names
+    # nothing after a power cut.
     _sync(draft)
     os.replace(str(draft), str(path))
     _sync(path.parent)
