@@ -62,8 +62,8 @@ def write_layer(path: Path, content: Mapping[str, Path | bytes]) -> Layer:
 
 
 def _walk(content: Mapping[str, Path | bytes]) -> Iterator[tuple[str, Path | bytes]]:
-    for place, source in content.items():
-        name = place.strip("/")
+    for path, source in content.items():
+        name = path.strip("/")
         yield name, source
         if isinstance(source, Path) and source.is_dir() and not source.is_symlink():
             yield from _below(name, source)

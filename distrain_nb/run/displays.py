@@ -81,14 +81,14 @@ def displays(run_folder: Path) -> list[Display]:
             if match and _is_whole(path, _size(path)):
                 began, process, number, version = map(int, match.groups()[:4])
                 entry = (version, bool(match[5]), path)
-                place = (began, process, number)
-                newest[place] = max(entry, newest.get(place, entry))
+                key = (began, process, number)
+                newest[key] = max(entry, newest.get(key, entry))
         ordered = sorted(newest.items())
-        cleared = [place for place, (_, clears, _) in ordered if clears]
+        cleared = [key for key, (_, clears, _) in ordered if clears]
         shown += [
-            Display(int(rank[1]), place[0] / 1000, path)
-            for place, (_, _, path) in ordered
-            if not cleared or place >= cleared[-1]
+            Display(int(rank[1]), key[0] / 1000, path)
+            for key, (_, _, path) in ordered
+            if not cleared or key >= cleared[-1]
         ]
     return sorted(shown, key=lambda display: display.time)[-MOST:]
 

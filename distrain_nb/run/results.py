@@ -131,9 +131,9 @@ class PlainReader(pickle._Unpickler):
         obj, state = self.stack[-2:]
         if type(obj) is _Unbuilt:
             self.stack[-2:] = [obj.built(state)]
-            place = next((key for key in reversed(self.memo) if self.memo[key] is obj), None)
-            if place is not None:
-                self.memo[place] = self.stack[-1]
+            name = next((key for key in reversed(self.memo) if self.memo[key] is obj), None)
+            if name is not None:
+                self.memo[name] = self.stack[-1]
             return
         kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
         if type(obj) is OrderedDict and set(state) != {_METADATA}:

@@ -100,7 +100,7 @@ def _diff_html(diff: str) -> str:
 
 
 def _row_html(row: ComparedRow) -> str:
-    cells = "".join(_cell_html(text, place in row.best) for place, text in enumerate(row.texts))
+    cells = "".join(_cell_html(text, index in row.best) for index, text in enumerate(row.texts))
     return f'<tr><th scope="row">{html.escape(row.name)}</th>{cells}</tr>'
 
 

@@ -193,8 +193,8 @@ class Monitor:
     def _bundle(self, live: LiveView | None) -> outputs.Bundle:
         """Return the document as it stands, with the place of the live view if there is one."""
         bundle = document.run_bundle(self._summary, self._tail, self._metrics)
-        place = live.mark if live else ""
-        html = {"text/html": f"{place}{bundle['text/html']}"}
+        mark = live.mark if live else ""
+        html = {"text/html": f"{mark}{bundle['text/html']}"}
         return {**self._reference(), **bundle, **html}
 
     def _reference(self) -> outputs.Bundle:

@@ -146,12 +146,12 @@ def _repair(fix: Fix[Any], cells: Cells) -> CellRepair | None:
 
 
 def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:
-    place = _PLACE.match(finding.where)
-    if place is None:
+    match = _PLACE.match(finding.where)
+    if match is None:
         return _of_options(finding, cells.shown(cells.text))
-    source = cells.source(place[1])
+    source = cells.source(match[1])
     lines = (source or "").split("\n")
-    number = int(place[2])
+    number = int(match[2])
     if source is None or number > len(lines):
         return None
     named = re.search(r"`([^`]+)`", finding.message)
@@ -247,7 +247,7 @@ def _excerpt_lines(excerpt: Excerpt) -> Iterator[str]:
 def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERROR) -> str:
     """Return the panel. What `key` marks gets buttons for its repairs where a page can give
     them."""
-    body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
+    body = "".join(_point_html(point, index, len(points) > 1) for index, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (
         f'<div class="distrain dn-problem {LITERAL}" {OWN_KEYS} role="group"'
@@ -256,9 +256,9 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
     )
 
 
-def _point_html(point: Point, place: int, with_message: bool) -> str:
+def _point_html(point: Point, index: int, with_message: bool) -> str:
     content = _code(point) + _marked_up(point.message) if with_message else ""
-    ways = "".join(_way_html(repair, place, number) for number, repair in enumerate(point.repairs))
+    ways = "".join(_way_html(repair, index, number) for number, repair in enumerate(point.repairs))
     parts = [
         f'<div class="dn-what">{content}</div>' if content else "",
         f'<div class="dn-where">{html.escape(point.where)}</div>' if point.where else "",
@@ -273,11 +273,11 @@ def _code(point: Point) -> str:
     return f'<span class="dn-code">{html.escape(point.code)}</span>' if point.code else ""
 
 
-def _way_html(repair: CellRepair, place: int, number: int) -> str:
+def _way_html(repair: CellRepair, index: int, number: int) -> str:
     line = html.escape(repair.line)
     leads = "" if _says_all(repair) else f'<span class="dn-leads">: <code>{line}</code></span>'
     return (
-        f'<li data-point="{place}" data-repair="{number}" data-line="{line}">'
+        f'<li data-point="{index}" data-repair="{number}" data-line="{line}">'
         f"{_marked_up(repair.label)}{leads}</li>"
     )
 

@@ -143,7 +143,7 @@ def table_html(
 ) -> str:
     """Return a table of runs or trials.
 
-    `about` has the state, the cause and whether it is the best for each row, `state` is the place
+    `about` has the state, the cause and whether it is the best for each row, `state` is the column
     of its cell, and `kind` a class of the table.
     """
     heads = "".join(f'<th scope="col">{_breaking(heading)}</th>' for heading in headings)
@@ -184,10 +184,10 @@ def _row(row: RunRow, now: float) -> tuple[str, ...]:
     )
 
 
-def _row_html(row: Sequence[str], state: str, cause: str, best: bool, place: int) -> str:
+def _row_html(row: Sequence[str], state: str, cause: str, best: bool, column: int) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
     why = f' title="{html.escape(cause)}"' if cause else ""
-    cells[place] = f'<td class="dn-state"{why}>{html.escape(row[place])}</td>'
+    cells[column] = f'<td class="dn-state"{why}>{html.escape(row[column])}</td>'
     mark = ' class="dn-top"' if best else ""
     return f'<tr data-state="{state}"{mark}>{"".join(cells)}</tr>'
 

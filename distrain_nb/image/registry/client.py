@@ -338,7 +338,7 @@ class _Body(httpx.SyncByteStream):
 
 
 def _location(response: httpx.Response) -> str:
-    place = response.headers.get("Location")
-    if not place:
+    location = response.headers.get("Location")
+    if not location:
         raise TryAgain(f"{response.request.url.host} started an upload without a Location.")
-    return str(response.request.url.join(place))
+    return str(response.request.url.join(location))

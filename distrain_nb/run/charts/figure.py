@@ -38,7 +38,7 @@ def traces(
 ) -> list[dict[str, object]]:
     """Return the lines as plotly's traces but for their points, with a subplot for each metric; in
     areas above each other if they are `stacked`."""
-    tags = {tag: place for place, tag in enumerate(tags_of(keys))}
+    tags = {tag: index for index, tag in enumerate(tags_of(keys))}
     colours = colours_of(keys, family)
     return [
         {
@@ -54,9 +54,9 @@ def traces(
     ]
 
 
-def _axis(letter: str, place: int) -> str:
+def _axis(letter: str, index: int) -> str:
     """Return the name of an axis in traces: `x`, `x2`, `x3`…"""
-    return f"{letter}{place + 1}" if place else letter
+    return f"{letter}{index + 1}" if index else letter
 
 
 def colours_of(keys: Sequence[Key], family: Family | None = None) -> dict[str, str]:
@@ -67,19 +67,19 @@ def colours_of(keys: Sequence[Key], family: Family | None = None) -> dict[str, s
     """
     names = series_of(keys)
     if family is None:
-        return {name: _ink(place) for place, name in enumerate(names)}
+        return {name: _ink(index) for index, name in enumerate(names)}
     families: dict[str, list[str]] = {family(key.series): [] for key in keys}
     for name in names:
         families[family(name)].append(name)
     return {
-        name: _shade(_ink(place), _SHADES[number % len(_SHADES)])
-        for place, members in enumerate(families.values())
+        name: _shade(_ink(index), _SHADES[number % len(_SHADES)])
+        for index, members in enumerate(families.values())
         for number, name in enumerate(members)
     }
 
 
-def _ink(place: int) -> str:
-    return COLOURS[place] if place < len(COLOURS) else _hue(place * _GOLDEN % 1)
+def _ink(index: int) -> str:
+    return COLOURS[index] if index < len(COLOURS) else _hue(index * _GOLDEN % 1)
 
 
 def _shade(colour: str, lighter: float) -> str:

@@ -101,8 +101,8 @@ class PlainText:
         With `fold`, capitals are small letters.
         """
         sample, text = self._folded(sample)
-        places = sorted(range(len(text)), key=lambda place: sample.count(text[place]))
-        return [(text[place], place) for place in places[:_NARROWED_BY]]
+        places = sorted(range(len(text)), key=lambda offset: sample.count(text[offset]))
+        return [(text[offset], offset) for offset in places[:_NARROWED_BY]]
 
     def _in_piece(self, piece: bytearray, size: int, rarest: list[tuple[int, int]]) -> Offsets:
         if piece.find(b"\x1b", 0, size) >= 0:
@@ -129,12 +129,12 @@ class PlainText:
         capital = byte - _LOWER if self.fold and byte in _SMALL_LETTERS else byte
         places: list[int] = []
         for spelling in {byte, capital}:
-            place = piece.find(spelling, at, end)
-            while place >= 0:
+            offset = piece.find(spelling, at, end)
+            while offset >= 0:
                 if len(places) == _FEW:
                     return None
-                places.append(place - at)
-                place = piece.find(spelling, place + 1, end)
+                places.append(offset - at)
+                offset = piece.find(spelling, offset + 1, end)
         return sorted(places)
 
     def _places_of_bytes(
@@ -162,7 +162,7 @@ class PlainText:
         searched, text = self._folded(plain)
         at = (match.start() for match in re.finditer(re.escape(text), searched))
         if self.around is not None:
-            at = (place for place in at if self._fits(plain, place))
+            at = (offset for offset in at if self._fits(plain, offset))
         positions = np.fromiter(at, np.int64)
         if self._is_in_no_head:
             starts = line_starts(plain)

@@ -77,9 +77,9 @@ def _numbers(
     length = end - begin
     sound = (length > 0) & (length <= _DIGITS)
     total = np.zeros(len(begin), np.int64)
-    for place in range(int(length[sound].max(initial=0))):
-        within = sound & (place < length)
-        digit = data[np.where(within, begin + place, 0)].astype(np.int64) - _ZERO
+    for column in range(int(length[sound].max(initial=0))):
+        within = sound & (column < length)
+        digit = data[np.where(within, begin + column, 0)].astype(np.int64) - _ZERO
         sound &= ~within | ((digit >= 0) & (digit <= 9))
         total = np.where(within, 10 * total + digit, total)
     return total, sound & (total < PROCESSES)

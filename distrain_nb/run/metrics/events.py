@@ -131,8 +131,8 @@ class EventFolder:
             return
         numbers = np.searchsorted(self._attempts, points["wall_time"], side="right")
         edges = np.flatnonzero(np.diff(numbers)) + 1
-        for place, part in zip([0, *edges], np.split(points, edges), strict=True):
-            yield int(numbers[place]), part
+        for edge, part in zip([0, *edges], np.split(points, edges), strict=True):
+            yield int(numbers[edge]), part
 
 
 def scalars(path: Path) -> Mapping[Key, Points]:

@@ -86,10 +86,10 @@ class _Chains:
         self._heads, self._lengths = heads[complete], lengths[complete]
         self._breaks = np.flatnonzero(ends[complete][:-1] != self._heads[1:]) + 1
 
-    def at(self, place: int) -> tuple[Numbers, Numbers]:
-        """Start and lengths of the data of the records from that place on, as far as they go."""
-        first = int(np.searchsorted(self._heads, place))
-        if first == len(self._heads) or self._heads[first] != place:
+    def at(self, offset: int) -> tuple[Numbers, Numbers]:
+        """Return starts and lengths of the records' data from that offset on, as far as they go."""
+        first = int(np.searchsorted(self._heads, offset))
+        if first == len(self._heads) or self._heads[first] != offset:
             return self._heads[:0], self._lengths[:0]
         following = int(np.searchsorted(self._breaks, first, "right"))
         last = self._breaks[following] if following < len(self._breaks) else len(self._heads)
@@ -151,11 +151,11 @@ def checksums_match(rows: Rows, varying: NDArray[np.int64]) -> NDArray[np.bool_]
     size = rows.shape[1] - FOOT
     first = rows[0]
     crc = np.full(len(rows), crc32c(first[:size].tobytes()), dtype=np.uint32)
-    for place in varying.tolist():
-        column = rows[:, place]
-        if (column != first[place]).any():
-            effects = _effects(size - 1 - place)
-            crc ^= effects[column] ^ effects[first[place]]
+    for index in varying.tolist():
+        column = rows[:, index]
+        if (column != first[index]).any():
+            effects = _effects(size - 1 - index)
+            crc ^= effects[column] ^ effects[first[index]]
     stored = rows[:, size:].copy().view("<u4")[:, 0]
     rotated = stored - np.uint32(0xA282EAD8)
     matches: NDArray[np.bool_] = ((rotated >> 17) | (rotated << 15)) == crc

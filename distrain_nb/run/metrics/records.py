@@ -234,8 +234,8 @@ def _varying(layout: EventLayout) -> NDArray[np.int64]:
 
 def _varints(columns: Rows) -> NDArray[np.int64]:
     value = np.zeros(len(columns), dtype=np.uint64)
-    for place in range(columns.shape[1]):
-        value |= (columns[:, place].astype(np.uint64) & np.uint64(0x7F)) << np.uint64(7 * place)
+    for index in range(columns.shape[1]):
+        value |= (columns[:, index].astype(np.uint64) & np.uint64(0x7F)) << np.uint64(7 * index)
     return value.view(np.int64)
 
 

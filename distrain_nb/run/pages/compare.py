@@ -130,7 +130,7 @@ def _best(numbers: Sequence[float | None], kind: str) -> tuple[int, ...]:
     if kind == "last" or len(set(finite)) < 2:
         return ()
     best = min(finite) if kind == "min" else max(finite)
-    return tuple(place for place, number in enumerate(numbers) if number == best)
+    return tuple(index for index, number in enumerate(numbers) if number == best)
 
 
 MOST_COMPARED = 50

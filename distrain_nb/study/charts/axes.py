@@ -41,8 +41,8 @@ class ValueAxis:
     def share(self, value: Value | None) -> float | None:
         """Return how far along it a value is, from 0 to 1; None for what has no place on it."""
         if self.kind == "listed":
-            place = next((n for n, item in enumerate(self.values) if _alike(item, value)), None)
-            return None if place is None else (place + 0.5) / len(self.values)
+            index = next((n for n, item in enumerate(self.values) if _alike(item, value)), None)
+            return None if index is None else (index + 0.5) / len(self.values)
         if value is None or isinstance(value, str) or not math.isfinite(value):
             return None
         along = self._along(value)
