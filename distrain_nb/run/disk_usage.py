@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distrain_nb.config import home
-from distrain_nb.errors import RunUnreadable
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.numbered_folders import remove
 from distrain_nb.run.run import Run
@@ -102,7 +101,7 @@ def cleaning(
         stays.append(f"{_gb(size):>9}  runs, which are kept: --older-than DAYS includes old ones")
         return Cleaning(tuple(parts), tuple(stays))
     moment = time.time() - older_than * DAY_S
-    old = [run for run in runs if run.study not in unended and _ended_before(run, moment)]
+    old = [run for run in runs if run.study not in unended and run.ended_before(moment)]
     parts += [Reclaimable(r.title, r.folder, size_of(r.folder)) for r in old]
     parts += more(moment) if more else ()
     return Cleaning(tuple(parts), tuple(stays))
@@ -114,16 +113,6 @@ def _made_again() -> Iterator[Reclaimable]:
         size = size_of(path)
         if size:
             yield Reclaimable(about, path, size)
-
-
-def _ended_before(run: Run, moment: float) -> bool:
-    """Return whether it ended before that moment; one that can't be read is for its user to
-    delete."""
-    try:
-        status = run.status
-    except RunUnreadable:
-        return False
-    return status.state.final and status.times.get(str(status.state), moment) < moment
 
 
 def room_findings() -> Iterator[Finding]:

@@ -62,6 +62,15 @@ class Ends(ABC):
         except RunUnreadable:
             return True
 
+    def ended_before(self, moment: float) -> bool:
+        """Return whether it ended before that moment; one that can't be read is for its user to
+        delete."""
+        try:
+            status = self.status
+        except RunUnreadable:
+            return False
+        return status.state.final and status.times.get(str(status.state), moment) < moment
+
     def wait(self, timeout: float | None = None) -> Self:
         """Wait until it has ended, `timeout` seconds at most; return itself.
 

@@ -64,8 +64,10 @@ def delete(study: Study) -> None:
     """
     if not study.may_be_deleted:
         raise RunNotReady(f"study {study.id} is {study.state}: stop it first")
-    store = Store()
-    runs = _runs_of(study, store)
+    store, runs = Store(), list[Run]()
+    with suppress(RunUnreadable):  # its file has the key by which its runs are known
+        key = study.file.key
+        runs = [Run(record) for record in store.all() if record.handle.get("study") == key]
     for run in runs:
         if not run.may_be_deleted:
             raise RunNotReady(f"run {run.id} of study {study.id} is {run.state}: cancel it first")
@@ -74,23 +76,11 @@ def delete(study: Study) -> None:
     remove(study.folder)
 
 
-def _runs_of(study: Study, store: Store) -> list[Run]:
-    """Return those of its trials; none for a study whose file can't be read, as that has their
-    key."""
-    try:
-        key = study.file.key
-    except RunUnreadable:
-        return []
-    return [Run(record) for record in store.all() if record.handle.get("study") == key]
-
-
 def studies_ended_before(moment: float) -> Iterator[Reclaimable]:
     """Yield the folders of studies that ended before that, without the runs of their trials."""
     for study in studies():
-        with suppress(RunUnreadable):
-            status = study.status
-            if status.state.final and status.times.get(str(status.state), moment) < moment:
-                yield Reclaimable(study.title, study.folder, size_of(study.folder))
+        if study.ended_before(moment):
+            yield Reclaimable(study.title, study.folder, size_of(study.folder))
 
 
 def keys_of_unended() -> set[str]:

@@ -102,8 +102,10 @@ class Study(Ends):
         """State, times and error, as of now. Raises RunUnreadable."""
         with readable(self.folder):
             status = Status.read(self.folder)
-        if not status.state.final and not status.answered_for:
-            self._start_again()
+        is_lost = not status.state.final and not status.answered_for
+        if is_lost and time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
+            self._started_at = time.monotonic()
+            self._start_process()
         return status
 
     def all_trials(self) -> tuple[StudyTrial, ...]:
@@ -294,24 +296,16 @@ class Study(Ends):
                 State.STARTING, "starting", supervisor=None, error=""
             ).write(self.folder)
             self._start_process()
-            self._tell_of_end()
+            if self.file.notify:
+                from distrain_nb.api.submission import start_notifier  # takes long to import
 
-    def _tell_of_end(self) -> None:
-        if self.file.notify:
-            from distrain_nb.api.submission import start_notifier  # takes long to import
-
-            start_notifier(self.folder, self.file.notify, NOTICES)
+                start_notifier(self.folder, self.file.notify, NOTICES)
 
     @cached_property
     def _service(self) -> Tunes | None:
         """What its trials are suggested and run by; None where that is this machine. Raises
         OptionError."""
         return service_of(self.file.backend)
-
-    def _start_again(self) -> None:
-        if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
-            self._started_at = time.monotonic()
-            self._start_process()
 
     def _start_process(self) -> None:
         """Use the interpreter that it was started with: a server's may lack trials' packages."""

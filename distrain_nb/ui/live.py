@@ -16,7 +16,6 @@ from distrain_nb.worker.supervisor.heartbeat import is_watched
 
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
-    from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
     from distrain_nb.ui.tail import Batch, Tail
     from distrain_nb.ui.widgets import Answer
@@ -128,10 +127,6 @@ def _batch(number: int, batch: Batch, total: int, *, from_start: bool) -> dict[s
         "whole": from_start,
         "first": batch.first,
         "total": total,
-        "bars": [_bar(line) for line in batch.bars],
+        "bars": [{"process": b.process, "stream": b.stream, "text": b.text} for b in batch.bars],
         "lines": batch.as_bytes(),
     }
-
-
-def _bar(line: Line) -> dict[str, Any]:
-    return {"process": line.process, "stream": line.stream, "text": line.text}

@@ -96,11 +96,8 @@ def _where(present: Mapping[int, Mapping[str, Any]], ranks: int) -> str:
     if len(present) < ranks:
         return f"only {', '.join(map(str, present))}"
     same = {(entry["same"], entry["shape"], entry["type"]) for entry in present.values()}
-    return "differ" if len(same) > 1 or _differ(present.values()) else ""
-
-
-def _differ(entries: Iterable[Mapping[str, Any]]) -> bool:
-    return len({entry["content"] for entry in entries if entry["content"]}) > 1
+    contents = {entry["content"] for entry in present.values() if entry["content"]}
+    return "differ" if len(same) > 1 or len(contents) > 1 else ""
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -74,14 +74,11 @@ class LiveStudy(LiveTable):
         served = is_watched(self._study.folder)  # the page has it from its server
         if (served or now < self._due) and not last:
             return
-        state = page_of(summary, self._shares(summary))
+        state = page_of(summary, self._importances.of(summary.spec, summary.trials))
         if state["seen"] != self.widget.state.get("seen"):
             self.widget.state = state
         wait = len(str(state["charts"])) / BYTES_A_SECOND
         self._due = now + min(max(SHORTEST_WAIT_S, wait), LONGEST_WAIT_S)
-
-    def _shares(self, summary: StudySummary) -> Mapping[str, float]:
-        return self._importances.of(summary.spec, summary.trials)
 
     def _hear(self, _: str) -> None:
         self._heard_of = True

@@ -42,7 +42,8 @@ class Batch:
 
     def as_bytes(self) -> bytes:
         """Return one line of text for each: process, stream, seconds, text, parted by tabs."""
-        return "".join(map(_as_text, self.lines)).encode("utf-8", "replace")
+        rows = (f"{n.process}\t{n.stream}\t{n.time:.3f}\t{shown_text(n)}\n" for n in self.lines)
+        return "".join(rows).encode("utf-8", "replace")
 
 
 class Tail:
@@ -102,10 +103,6 @@ def shown_text(line: Line) -> str:
     if len(line.text) <= LONGEST_SHOWN:
         return line.text
     return f"{line.text[:LONGEST_SHOWN]}… ({len(line.text):,} characters)"
-
-
-def _as_text(line: Line) -> str:
-    return f"{line.process}\t{line.stream}\t{line.time:.3f}\t{shown_text(line)}\n"
 
 
 FIRST = "Traceback (most recent call last):"

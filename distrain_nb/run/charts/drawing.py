@@ -145,7 +145,9 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     grouped = figure.groups(tags)
     body = "".join(group(name, [charts[tag] for tag in held]) for name, held in grouped.items())
     height = _height(tags)
-    style = f"--dn-left:{_left_margin(curves.values(), height):.0f}px;--dn-plot:{height}px"
+    y_ranges = [_y_range(curve, height) for curve in curves.values()]
+    margin = left_room(text for y_range in y_ranges for _, text in ticks(Y_AXIS, *y_range))
+    style = f"--dn-left:{margin:.0f}px;--dn-plot:{height}px"
     return (
         f'<div class="dn-sheet" style="{style}">{_legend(colours, metrics.in_bands)}{body}'
         f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
@@ -206,13 +208,6 @@ def chart(tag: str, newest: str, note: str, drawn: str) -> str:
         f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '
         f'<span class="dn-newest">{newest}</span></div><div class="dn-area">{drawn}</div>'
         f'<div class="dn-words">{html.escape(note)}</div></div>'
-    )
-
-
-def _left_margin(charts: Iterable[Lines], height: float) -> float:
-    """Return the room that the longest number beside a chart takes, in pixels."""
-    return left_room(
-        text for lines in charts for _, text in ticks(Y_AXIS, *_y_range(lines, height))
     )
 
 

@@ -28,7 +28,7 @@ from distrain_nb.study.importances import method
 from distrain_nb.study.summary import best_so_far, trial_ranks, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
@@ -58,7 +58,8 @@ class StudyDrawing:
         self._trials = _drawn(summary.trials, self._front)
         self._parameters = parameter_axes(summary.spec)
         self._goals = [
-            goal_axis(goal.metric, self._values(goal.metric)) for goal in summary.spec.goals
+            goal_axis(goal, (value_of(trial, goal) for trial in self._trials))
+            for goal in summary.goals
         ]
         self._of_goals = frozenset(map(id, self._goals))
         self._shares: dict[tuple[int, int], float | None] = {}
@@ -188,11 +189,11 @@ class StudyDrawing:
 
     # -- what belongs to a trial ------------------------------------------------------------------
 
-    def _dots(self, axis: ValueAxis, place: Callable[[StudyTrial], float | None]) -> str:
+    def _dots(self, axis: ValueAxis, across: Callable[[StudyTrial], float | None]) -> str:
         """Return a dot for each trial with a goal, at a share of the width."""
         dots = []
         for trial in self._ordered:
-            x, y = place(trial), self._share(trial, axis)
+            x, y = across(trial), self._share(trial, axis)
             if x is not None and y is not None:
                 d = f"M{x * SIDE:.1f} {SIDE - y * SIDE:.1f}h0"
                 dots.append(f'<path class="dn-dot {self._kind(trial)}" {_mark(trial)} d="{d}"/>')
@@ -239,9 +240,6 @@ class StudyDrawing:
             value = value_of(trial, axis.name) if of_goal else trial.params.get(axis.name)
             self._shares[key] = axis.share(value)
         return self._shares[key]
-
-    def _values(self, goal: str) -> Iterable[float]:
-        return (value_of(trial, goal) for trial in self._trials)
 
     # -- around them ------------------------------------------------------------------------------
 
@@ -292,8 +290,8 @@ def _post(axis: ValueAxis, x: float, gaps: int, absent: bool) -> str:
         f"{html.escape(text)}</span>"
         for share, text in marks
     )
-    place = f"left:{x:.2%};--dn-gaps:{max(1, gaps)}"
-    return f'<b class="dn-axis" style="{place}" title="{name}">{name}</b>{ticks}'
+    style = f"left:{x:.2%};--dn-gaps:{max(1, gaps)}"
+    return f'<b class="dn-axis" style="{style}" title="{name}">{name}</b>{ticks}'
 
 
 def _steps(best: list[tuple[int, float]], last: int, across: ValueAxis, axis: ValueAxis) -> str:
