@@ -167,7 +167,7 @@ def _raise_outcome(run: Run, shown: bool) -> None:
         run.check()
     except RunFailed as failed:
         if shown:
-            from distrain_nb.ui.tail import report_line
+            from distrain_nb.ui.tracebacks import report_line
 
             raise RunFailed(report_line(str(failed))) from None
         raise
@@ -186,7 +186,8 @@ def _succeeds(update: Callable[[], None]) -> bool:
 def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
     fs = [f for f in prepared.findings if f.severity is Severity.WARNING]
     if fs:
-        from distrain_nb.ui.problem import Cells, show_warnings
+        from distrain_nb.ui.problem import Cells
+        from distrain_nb.ui.problem_view import show_warnings
 
         cells = {cell.label: cell.source for cell in source.notebook.cells}
         show_warnings(fs, Cells(source.cell.source, source.cell.label, cells))

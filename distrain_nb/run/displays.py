@@ -20,7 +20,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.metrics.non_scalars import FORMATS
+from distrain_nb.run.metrics.summary_values import FORMATS
 from distrain_nb.types import Json, Value
 from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.rank.displays import LARGEST_BYTES, MOST, PLOTLY

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.lines import line_name
 from distrain_nb.run.pages import compare as differences
-from distrain_nb.run.pages.answers import overlay
 from distrain_nb.run.pages.compare import check_count, compare
+from distrain_nb.run.pages.drawn_charts import overlay
 from distrain_nb.run.pages.listing import Listing, title
 from distrain_nb.run.pages.query import curves as curves_of
 from distrain_nb.run.streams import streams

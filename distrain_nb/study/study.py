@@ -33,7 +33,7 @@ from distrain_nb.study.files import (
     writable,
 )
 from distrain_nb.study.service import service_of
-from distrain_nb.study.trial import TrialReader
+from distrain_nb.study.trial_reader import TrialReader
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search, StudySpec
 from distrain_nb.worker.files.disk import replace_file

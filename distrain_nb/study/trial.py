@@ -1,16 +1,11 @@
-"""A trial of a study, as of when it was asked for.
-
-The trials that a study's folder has: what has changed is read, everything else is known.
-"""
+"""A trial of a study, as of when it was asked for."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import os
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -20,21 +15,18 @@ from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.smooth import downsample
-from distrain_nb.run.store import RUNS_FOLDER
 from distrain_nb.study.endings import TrialMetrics
-from distrain_nb.study.files import TRIALS_FOLDER, TrialFile, TrialState
+from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.launching import trial_run
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import StudySpec, Value
 from distrain_nb.types import Json
-from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.run.results import Results
-
 
 POINTS_OF_CURVE = 256  # at most
 
@@ -204,59 +196,3 @@ class StudyTrial:
         values = ", ".join(f"{name}={value}" for name, value in self.params.items())
         goals = ", ".join(f"{name} {value:.4g}" for name, value in self.goals.items())
         return f"StudyTrial({self.number}, {self.state}, {values}{'; ' if goals else ''}{goals})"
-
-
-_NAME = re.compile(r"[1-9][0-9]*\.json")
-_Version = tuple[int, int, int]
-
-
-class TrialReader:
-    """Reads them again and again; threads may share one. A file is replaced, never written over."""
-
-    def __init__(self, folder: Path) -> None:
-        """*folder* is the study's."""
-        self._folder = folder / TRIALS_FOLDER
-        self._runs = folder.parents[1] / RUNS_FOLDER
-        self._known: dict[str, tuple[_Version, StudyTrial]] = {}
-        self._ordered: tuple[StudyTrial, ...] = ()
-        self._reading = Lock()
-
-    def read(self) -> tuple[StudyTrial, ...]:
-        """Return all trials, by number; the same tuple where nothing has changed. Raises
-        `fields.Damaged`, OSError."""
-        with self._reading:
-            versions = dict(self._versions())
-            fresh = {
-                name: (version, self._trial(name))
-                for name, version in versions.items()
-                if name not in self._known or self._known[name][0] != version
-            }
-            if fresh or len(versions) != len(self._known):
-                unchanged = {name: item for name, item in self._known.items() if name in versions}
-                self._known = {**unchanged, **fresh}
-                trials = (trial for _, trial in self._known.values())
-                self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
-            return self._ordered
-
-    def _trial(self, name: str) -> StudyTrial:
-        file = fields.read(TrialFile, self._folder / name)
-        if file.run is None:
-            return StudyTrial(file)
-        folder = self._runs / str(file.run)
-        curves = self._known[name][1].run_curves if name in self._known else None
-        return StudyTrial(file, curves if curves and curves.folder == folder else RunCurves(folder))
-
-    def _versions(self) -> Iterator[tuple[str, _Version]]:
-        """Yield by name a key that differs once a file has been replaced. A trial that has ended
-        is what it was while its inode is the same, which needs no look at the file."""
-        try:
-            with os.scandir(self._folder) as entries:
-                for entry in entries:
-                    cached = self._known.get(entry.name)
-                    if cached and cached[0][0] == entry.inode() and cached[1].state.final:
-                        yield entry.name, cached[0]
-                    elif cached or _NAME.fullmatch(entry.name):
-                        status = entry.stat()
-                        yield entry.name, (status.st_ino, status.st_mtime_ns, status.st_size)
-        except FileNotFoundError:
-            return

@@ -62,7 +62,7 @@ class ComparisonView:
     def _live_mark(self) -> str:
         if not frontend().has_widgets:
             return ""
-        from distrain_nb.ui.live_table import live_table
+        from distrain_nb.ui.live_comparison import live_table
         from distrain_nb.ui.widgets import mark
 
         return mark(live_table(self.compared))
@@ -71,7 +71,7 @@ class ComparisonView:
         """Return all metrics with a line for each run, by MIME type; live charts where a page can
         be."""
         if frontend().has_widgets:
-            from distrain_nb.ui.live_table import live_charts
+            from distrain_nb.ui.live_comparison import live_charts
 
             return live_charts(self.compared)
         metrics = overlaid(self.compared.runs)

@@ -26,7 +26,8 @@ from distrain_nb.run.summary import (
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import ansi, unstyled
 from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
-from distrain_nb.ui.tail import Tail, blocks, report_html, shown_text
+from distrain_nb.ui.tail import Tail, shown_text
+from distrain_nb.ui.tracebacks import blocks, report_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

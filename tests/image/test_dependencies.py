@@ -313,7 +313,8 @@ def test_names_of_requirements(line: str, name: str) -> None:
 def test_wheels_are_for_the_glibc_of_the_base(glibc: tuple[int, int] | None, platform: str) -> None:
     from types import SimpleNamespace
 
-    from distrain_nb.image.installed import LayerScan, _platform
+    from distrain_nb.image.installed import _platform
+    from distrain_nb.image.layer_scan import LayerScan
 
     base: Any = SimpleNamespace(config=SimpleNamespace(platform="linux/amd64"))
     assert _platform(base, LayerScan(glibc=glibc)) == f"x86_64-manylinux_{platform}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.image.base import read_base
-from distrain_nb.image.installed import LayerScan, scan_layers
+from distrain_nb.image.layer_scan import LayerScan, scan_layers
 from distrain_nb.image.registry.client import Registry
 from distrain_nb.image.registry.reference import Reference
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.installed import BadEntry
+from distrain_nb.image.layer_entries import BadEntry
 from distrain_nb.rehearsal.engine.unpacked import (
     MOUNT_POINTS,
     MOUNTED_FILES,

@@ -17,7 +17,8 @@ from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.listing import keys_of_unended, studies_ended_before
 from distrain_nb.study.study import pareto_front
-from distrain_nb.study.trial import StudyTrial, TrialReader
+from distrain_nb.study.trial import StudyTrial
+from distrain_nb.study.trial_reader import TrialReader
 from distrain_nb.worker.files.status import State, Status
 from tests.study.stored import stored_study, stored_trial
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.secrets import Guard
-from distrain_nb.tracking.process import TrackingProcess, _clean_samples
+from distrain_nb.tracking.guarded import _clean_samples
+from distrain_nb.tracking.process import TrackingProcess
 from distrain_nb.tracking.request import TrackingRequest
 from distrain_nb.tracking.tracker import Sample
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER

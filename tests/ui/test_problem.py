@@ -11,7 +11,8 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.ui.problem import Cells, Point, as_html, as_text, points_of, repaired
+from distrain_nb.ui.problem import Cells, Point, points_of, repaired
+from distrain_nb.ui.problem_view import as_html, as_text
 
 LABEL = "Cell In[3]"
 

@@ -28,7 +28,7 @@ from typing import IO, TYPE_CHECKING, Any
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError, shown
 from distrain_nb.image.base import Base, read_base
-from distrain_nb.image.installed import BadEntry, Name, check_sparse, name_of, open_layer
+from distrain_nb.image.layer_entries import BadEntry, Name, check_sparse, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.program.program import ByteCounter, report

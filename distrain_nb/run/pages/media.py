@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from distrain_nb.errors import OptionError
-from distrain_nb.run.metrics import non_scalars as summary_values
+from distrain_nb.run.metrics import summary_values
 from distrain_nb.run.metrics.finite import or_none
 from distrain_nb.run.metrics.non_scalars import Corrupt, Label
 from distrain_nb.run.metrics.protobuf import Malformed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from distrain_nb.run.charts.drawing import MINUS, Axis, ticks
+from distrain_nb.run.charts.ticks import MINUS, Axis, ticks
 from distrain_nb.study.summary import value_text
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same_value
 

@@ -9,7 +9,7 @@ import { themeColours } from "./colours.js";
 const TOLD_TOGETHER = 8;  // lines
 const GREY = "#808080";
 const GRID = "rgba(128,128,128,.25)";
-// Ticks as `distrain_nb/run/charts/drawing.py` chooses them for the drawings of documents.
+// Ticks as `distrain_nb/run/charts/ticks.py` chooses them for the drawings of documents.
 const AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
 const X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
 const Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
