@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from packaging.version import Version
 
 from distrain_nb.cluster import packages, releases
-from distrain_nb.cluster.packages import LABEL, Reason, Uses, devices_in_name
+from distrain_nb.cluster.image_devices import LABEL, devices_in_name
+from distrain_nb.cluster.packages import Reason, Uses
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES, Hardware

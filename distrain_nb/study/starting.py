@@ -1,7 +1,4 @@
-"""From code and options to a study: it is prepared as one job, which each trial then varies.
-
-The spec that options ask for: of a file, in Python, or option by option; checked.
-"""
+"""From code and options to a study: it is prepared as one job, which each trial then varies."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,8 +16,8 @@ from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options, notification_channels, start_notifier
 from distrain_nb.backends.tuning import STUDY_ONLY
-from distrain_nb.errors import CheckFailed, OptionError
-from distrain_nb.findings import Finding, Severity, errors
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding
 from distrain_nb.options import read
 from distrain_nb.program import Program
 from distrain_nb.program.python.scopes import bound_names
@@ -28,16 +25,12 @@ from distrain_nb.study.cost import costs_text
 from distrain_nb.study.files import NOTICES, StudyFile, start_process
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import service_of, tuning_service
+from distrain_nb.study.spec_reading import check_here, check_study, take_spec
 from distrain_nb.study.study import Study
 from distrain_nb.tracking import begin_study
 from distrain_nb.tuning import options as study_options
-from distrain_nb.tuning.choosing import choose, combinations, grid
-from distrain_nb.tuning.engine import require
-from distrain_nb.tuning.formats import read_study_file
-from distrain_nb.tuning.options import PARTS, changed, in_cell
-from distrain_nb.tuning.rules import check
+from distrain_nb.tuning.choosing import choose
 from distrain_nb.tuning.spec import Categorical, Discrete, Integer, Parameter, StudySpec, Value
-from distrain_nb.tuning.stopping import check as check_stopping
 from distrain_nb.worker.files.status import Owner
 
 if TYPE_CHECKING:
@@ -47,51 +40,6 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import StudyOptions
     from distrain_nb.backends.cost import RunCost
     from distrain_nb.backends.tuning import StartsTrials, StudyPlan, Tunes
-
-
-def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[StudySpec, bool]:
-    """Return the study that options ask for, which are taken out of them, and whether they say all
-    of it. A grid that nothing counts has all its trials.
-
-    Raises OptionError.
-    """
-    file = options.pop("study", None)
-    if file and spec:
-        raise OptionError("study and spec: expected one of them")
-    if file:
-        spec = read_study_file(str(file)).spec
-    parts = {name: options.pop(name) for name in PARTS if name in options}
-    changed_spec = changed(spec or StudySpec((), ()), parts)
-    is_whole_grid = (
-        spec is None and "trials" not in parts and changed_spec.search.algorithm == "grid"
-    )
-    count = combinations(changed_spec) if is_whole_grid else None
-    return (changed_spec if count is None else replace(changed_spec, trials=count)), spec is None
-
-
-def check_study(
-    spec: StudySpec, place: str, file: object = None, *, written: bool
-) -> tuple[Finding, ...]:
-    """Return the findings about a study that can run. Repairs are of the text of a cell, where the
-    study is `written` there. Raises CheckFailed for one that can't."""
-    findings = [
-        in_cell(item, spec) if written else replace(item, fixes=()) for item in check(spec, place)
-    ]
-    if errors(findings):
-        raise CheckFailed(errors(findings))
-    return (*findings, *(_left_out(str(file)) if file else ()))
-
-
-def _left_out(file: str) -> Iterator[Finding]:
-    """Yield a warning about parts of a file that neither the study nor these options have."""
-    imported = read_study_file(file)
-    lost = list(imported.left_out)
-    if imported.layout is not None:
-        lost.append("the machines of its trials, which options lay out")
-    if lost:
-        message = f"not taken from {file}: {', '.join(lost)}"
-        yield Finding("study-left-out", Severity.WARNING, "--study", message)
-
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(
@@ -170,7 +118,7 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
         )
     findings = check_study(spec, place, file, written=written)
     if service is None:
-        _check_here(spec)
+        check_here(spec)
     values = _placeholders(spec)
     params = options.get("param")
     several = params if isinstance(params, (list, tuple)) else [params] if params else []
@@ -280,14 +228,6 @@ def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
     )
     if note:
         warnings.warn(note, stacklevel=3)
-
-
-def _check_here(spec: StudySpec) -> None:
-    """Raise OptionError or DistrainError for what no rule says of this machine."""
-    require("optuna", "a study on this machine")
-    check_stopping(spec.stopping, len(spec.goals))
-    if spec.search.algorithm == "grid":
-        grid(spec)
 
 
 def _placeholders(spec: StudySpec) -> dict[str, Value | None]:

@@ -10,11 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from distrain_nb.scratch import Scratch
-from distrain_nb.secrets import (
-    Guard,
-    redacted_source,
-    secret_in_file,
-)
+from distrain_nb.secrets import Guard, redacted_source, secret_in_file
 from distrain_nb.tracking.request import TrackingRequest
 from distrain_nb.tracking.tracker import Sample, TrackedRun, Tracker
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distrain_nb.cluster.packages import devices_of
+from distrain_nb.cluster.image_devices import devices_of
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, TPU
 
 AWS = "com.amazonaws.ml.engines.sagemaker.dlc.device"

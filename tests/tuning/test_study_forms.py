@@ -39,7 +39,7 @@ from distrain_nb.tuning.spec import (
     StudyEnd,
     StudySpec,
 )
-from distrain_nb.tuning.text import written_number
+from distrain_nb.tuning.words import written_number
 
 TUNED = [
     "optimizer=sgd|adam",

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from distrain_nb.backends.base import Job, named
-from distrain_nb.cluster.packages import Uses, devices_of
+from distrain_nb.cluster.image_devices import devices_of
+from distrain_nb.cluster.packages import Uses
 from distrain_nb.layout.hardware import hardware_of
 from distrain_nb.program.requirements import KERAS_BACKEND, frameworks_of
 

@@ -18,10 +18,10 @@ import httpx
 from distrain_nb.image.registry.auth import (
     AuthenticationError,
     RegistryAuth,
-    advice,
     encryption,
     refuse_plain,
 )
+from distrain_nb.image.registry.credentials import advice
 from distrain_nb.image.registry.manifest import ACCEPT, digest_of
 from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.image.registry.retry import (

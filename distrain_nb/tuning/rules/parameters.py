@@ -31,7 +31,7 @@ from distrain_nb.tuning.spec import (
     Value,
     same_value,
 )
-from distrain_nb.tuning.text import value_text
+from distrain_nb.tuning.words import value_text
 
 
 def parameter_findings(spec: StudySpec) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ from distrain_nb.tuning.spec import (
     StudyEnd,
     StudySpec,
 )
-from distrain_nb.tuning.text import written_number
+from distrain_nb.tuning.words import written_number
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json, Unknown
