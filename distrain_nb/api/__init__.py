@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from distrain_nb.api.listing import attach, compare, delete, runs
+from distrain_nb.api.listing import attach, compare, runs
 from distrain_nb.api.preparation import Prepared, check, plan, prepare, program
 from distrain_nb.api.source import Code, Source, call, packing, script, source_of
 from distrain_nb.api.submission import start, submit
+from distrain_nb.run.run import delete
 
 __all__ = [
     "Code",

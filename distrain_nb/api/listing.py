@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import all_backends
-from distrain_nb.errors import OptionError, RunNotFound, RunNotReady, shown
+from distrain_nb.errors import OptionError, RunNotFound, shown
 from distrain_nb.run import Run, Store
 from distrain_nb.tracking import catch_up
 
@@ -67,16 +67,6 @@ def attach(run: object = "last") -> Run:
     if isinstance(run, str):
         raise RunNotFound(f"no run {run!r}, and no job of a cloud is called so")
     raise OptionError(f"{shown(run)} is neither a run's number or name nor a cloud's training job")
-
-
-def delete(run: Run) -> None:
-    """Remove the files of a run that has ended, or that can't be read, and forget it.
-
-    Raises RunNotReady if it has not ended, StoreError if its files can't be removed.
-    """
-    if not run.may_be_deleted:
-        raise RunNotReady(f"run {run.id} is {run.state}: cancel it first")
-    Store().delete(run.record)
 
 
 def _followed(backend: AnySdkBackend, job: object, title: str) -> Run:

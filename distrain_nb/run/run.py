@@ -386,3 +386,13 @@ class Run(Waitable[R]):
             state, final = UNREADABLE, True
         time_of_state = "" if final else f", as of {clock(time.time())}"
         return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r}{time_of_state})"
+
+
+def delete(run: Run) -> None:
+    """Remove the files of a run that has ended, or that can't be read, and with them the run.
+
+    Raises RunNotReady if it has not ended, StoreError if its files can't be removed.
+    """
+    if not run.may_be_deleted:
+        raise RunNotReady(f"run {run.id} is {run.state}: cancel it first")
+    Store(run.folder.parents[1]).delete(run.record)

@@ -33,6 +33,7 @@ from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.reader import pieces
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.run import delete
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import labels_of
 from distrain_nb.server import table
@@ -147,8 +148,7 @@ class RunHandler(_Handler):
     @authorized
     async def delete(self, number: str) -> None:
         """Delete it; answer 409 while it is alive."""
-        if not await self.in_thread(table.delete, Store(), await self.run(number)):
-            raise web.HTTPError(409, f"run {number} has not ended: cancel it first")
+        await self.in_thread(delete, await self.run(number))
         _log.info("run %s is deleted", number)
         self.set_status(204)
         self.finish()

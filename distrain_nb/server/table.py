@@ -75,14 +75,6 @@ def chosen_runs(store: Store, query: Query) -> list[Run]:
     return [open_run(store, run_id) for run_id in ids]
 
 
-def delete(store: Store, run: Run) -> bool:
-    """Return whether it has ended or can't be read, and so is deleted."""
-    if not run.may_be_deleted:
-        return False
-    store.delete(run.record)
-    return True
-
-
 @lru_cache(maxsize=4)
 def _studies(folder: Path) -> StudyListing:  # noqa: ARG001
     return StudyListing()

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
 from distrain_nb.run import Store
 from distrain_nb.run.annotation import annotate
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.compare import compare
+from distrain_nb.run.run import delete
 from distrain_nb.server import table
 from distrain_nb.server.access import open_run
 from distrain_nb.ui.charts import RunCharts, follow
@@ -55,8 +55,7 @@ class LiveTable:
         if path == "cancel":
             run.cancel()
         elif path == "delete":
-            if not table.delete(self._store, run):
-                raise OptionError(f"run {run.id} has not ended: stop it first")
+            delete(run)
         elif path == "annotate":
             return annotate(run.folder, query).as_json()
         else:

@@ -319,7 +319,7 @@ def test_a_run_is_stopped_and_deleted_through_it(
     assert client.delete(path).status_code == 204
     assert not run.folder.exists()
     assert client.get(f"{path}/summary").status_code == 404
-    said = [line for line in server.log.read_text().splitlines() if f"run {run.id} is" in line]
+    said = [line for line in server.log.read_text().splitlines() if f"] run {run.id} is" in line]
     assert [line.rpartition("] ")[2] for line in said] == [
         f"run {run.id} is to stop", f"run {run.id} is deleted",
     ]  # fmt: skip
