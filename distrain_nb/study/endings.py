@@ -15,7 +15,7 @@ from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.study.files import TrialState
-from distrain_nb.tuning.loop import HypertuneReports, Row, by_step, final_values
+from distrain_nb.tuning.reports import HypertuneReports, Row, by_step, final_values
 from distrain_nb.tuning.spec import StudySpec
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, HYPERTUNE_FILE
 from distrain_nb.worker.files.status import State, Status

@@ -37,7 +37,8 @@ from distrain_nb.study.files import (
 from distrain_nb.study.full_disk import is_caused_by_full_disk, names_full_disk
 from distrain_nb.study.launching import TrialLauncher
 from distrain_nb.tuning.engine import Ending, SearchEngine
-from distrain_nb.tuning.loop import COUNTED, Row, TrialLoop, final_values
+from distrain_nb.tuning.loop import COUNTED, TrialLoop
+from distrain_nb.tuning.reports import Row, final_values
 from distrain_nb.tuning.spec import Value
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel

@@ -20,7 +20,7 @@ from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
 from distrain_nb.tracking import begin_trial
-from distrain_nb.tuning.loop import final_values
+from distrain_nb.tuning.reports import final_values
 from distrain_nb.tuning.spec import Value
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Status

@@ -10,7 +10,8 @@ import pytest
 
 from distrain_nb.tuning import options
 from distrain_nb.tuning.engine import Ending, SearchEngine
-from distrain_nb.tuning.loop import HypertuneReports, Row, TrialLoop
+from distrain_nb.tuning.loop import TrialLoop
+from distrain_nb.tuning.reports import HypertuneReports, Row
 
 
 @dataclass

@@ -11,7 +11,7 @@ from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, named_warning, repair
-from distrain_nb.layout.rules.machines import tier_pool
+from distrain_nb.layout.rules.replacements import tier_pool
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.

@@ -9,7 +9,7 @@ from distrain_nb.layout.catalog.rows import LegacyMachine
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair, without_accelerator
-from distrain_nb.layout.rules.machines import successors
+from distrain_nb.layout.rules.replacements import successors
 
 rule = partial(named_rule, on=("ai-platform",))
 _CUSTOM = "CUSTOM"

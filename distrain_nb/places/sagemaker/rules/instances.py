@@ -21,7 +21,7 @@ from distrain_nb.layout.rules.engine import (
     standard_scheduling,
     without_accelerator,
 )
-from distrain_nb.layout.rules.machines import accelerator_text, tier_pool
+from distrain_nb.layout.rules.replacements import accelerator_text, tier_pool
 from distrain_nb.places.sagemaker.rules import rule, warning
 
 

@@ -16,7 +16,8 @@ from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.stand_in.protocol import invalid
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine, require
-from distrain_nb.tuning.loop import COUNTED, Row
+from distrain_nb.tuning.loop import COUNTED
+from distrain_nb.tuning.reports import Row
 from distrain_nb.tuning.spec import HyperbandStopping, Search, Value
 
 if TYPE_CHECKING:

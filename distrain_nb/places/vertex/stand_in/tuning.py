@@ -28,7 +28,8 @@ from distrain_nb.rehearsal.faults import ApiError
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import Ending, SearchEngine
-from distrain_nb.tuning.loop import COUNTED, HypertuneReports, Row, final_values
+from distrain_nb.tuning.loop import COUNTED
+from distrain_nb.tuning.reports import HypertuneReports, Row, final_values
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd, StudySpec, Value
 
