@@ -54,13 +54,13 @@ def _schema(folder: Path) -> int:
 
 @contextmanager
 def writable(title: str, folder: Path, then: str = "can't be changed") -> Iterator[None]:
-    """Raise StoreError where the block can't write into that folder; `then` says what that means
-    for what the folder is of."""
+    """Raise StoreError where the block can't write into that folder, RunUnreadable where it is
+    gone; `then` says what that means for what the folder is of."""
     try:
         yield
     except OSError as error:
         if not folder.exists():
-            raise
+            raise RunUnreadable(f"{title} {then}: its folder {folder} is gone") from None
         why = f"{error.strerror or error}: {error.filename or folder}"
         way_out = "; `%distrain delete` makes room" if error.errno in FULL else ""
         raise StoreError(f"{title} {then}: {why}{way_out}") from None

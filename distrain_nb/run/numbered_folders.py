@@ -37,11 +37,14 @@ class NumberedFolders:
     last_file: str
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the folders, the highest first."""
+        """Return the numbers of the folders, the highest first. Raises StoreError."""
         try:
             names = os.listdir(self.above)  # noqa: PTH208
         except FileNotFoundError:
             return []
+        except OSError as error:
+            reason = f"{self.above} can't be read: {error.strerror}"
+            raise StoreError(f"{reason}; {WAY_OUT}") from None
         return sorted((int(name) for name in names if is_number(name)), reverse=True)
 
     def complete(self) -> Iterator[Path]:

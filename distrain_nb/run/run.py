@@ -121,7 +121,7 @@ class Run(Waitable[R]):
     @property
     def note(self) -> str:
         """What people say of it; assign a text to change it. Raises OptionError for one of more
-        than 2,000 characters, StoreError where it can't be kept."""
+        than 2,000 characters, StoreError or RunUnreadable where it can't be kept."""
         return Annotation.read(self.folder).note
 
     @note.setter

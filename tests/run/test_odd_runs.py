@@ -100,8 +100,9 @@ def test_a_run_whose_folder_was_removed_is_on_no_list(store: Store) -> None:
     assert len(api.runs()) == 1
     shutil.rmtree(run.folder)
     assert api.runs() == [] and table.rows(store)["runs"] == []
-    with pytest.raises(RunUnreadable, match=f"its folder {folders / str(run.id)} is gone"):
-        _ = run.state
+    for use in (lambda: run.state, run.cancel, lambda: setattr(run, "note", "a note")):
+        with pytest.raises(RunUnreadable, match=f"its folder {folders / str(run.id)} is gone"):
+            use()
 
 
 def test_links_among_event_files_are_followed_once(store: Store) -> None:

@@ -215,6 +215,14 @@ def test_a_home_that_can_t_be_is_refused(monkeypatch: pytest.MonkeyPatch, place:
         api.submit("1")
 
 
+def test_runs_that_are_no_folder_are_said(home: Path) -> None:
+    home.mkdir()
+    (home / "runs").write_text("")
+    for use in (api.runs, lambda: Store().add("", "local", "", "")):
+        with pytest.raises(StoreError, match=r"runs .*[Nn]ot a .*set the variable DISTRAIN_HOME"):
+            use()
+
+
 def test_names_of_folders_need_not_be_utf_8(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
