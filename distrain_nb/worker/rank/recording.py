@@ -117,6 +117,9 @@ def _change_ddp(module: Any) -> None:
             if line is not None and self.device_type == "cpu" and not self.modules_buffers:
                 exchanges.EXCHANGES.mark_exchange(self.process_group, line)
 
+    # What it calls would be compiled where the whole wrapped model is.
+    forward = leave_alone(forward)
+
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:
         result = init(self, *arguments, **named)

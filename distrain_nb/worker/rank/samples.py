@@ -234,8 +234,7 @@ def _noted(function: Callable[..., None], *arguments: Any) -> None:
 
 def _change_loaders(module: Any) -> None:
     iterator, loader = module._BaseDataLoaderIter, module.DataLoader
-    begin_epoch, next_index, following = loader.__iter__, iterator._next_index, iterator.__next__
-    init = loader.__init__
+    init, begin_epoch = loader.__init__, loader.__iter__
 
     @functools.wraps(init)
     def initialized(self: Any, *arguments: Any, **named: Any) -> None:
@@ -249,6 +248,13 @@ def _change_loaders(module: Any) -> None:
         if get_ident() == RECORD.thread and isinstance(started, iterator):
             _noted(SAMPLES_OF_RUN.epoch, started, self)
         return started
+
+    loader.__init__, loader.__iter__ = initialized, begun
+    _change_iterators(iterator)
+
+
+def _change_iterators(iterator: Any) -> None:
+    next_index, following = iterator._next_index, iterator.__next__
 
     @functools.wraps(next_index)
     def index(self: Any) -> Any:
@@ -279,7 +285,6 @@ def _change_loaders(module: Any) -> None:
             _noted(epoch.batch, batch)
         return batch
 
-    loader.__init__, loader.__iter__ = initialized, begun
     iterator._next_index, iterator.__next__ = index, next_batch
 
 
