@@ -99,6 +99,15 @@ def test_nothing_is_recorded_of_one_rank_or_if_it_is_turned_off(
     assert read_facts(off.folder / EVENTS_FOLDER) == {} and off.findings == ()
 
 
+def test_a_wrapped_model_that_is_compiled_is_followed(home: Path) -> None:
+    wrapped = "torch.compile(DistributedDataParallel(net), backend='eager')"
+    run = ended(start(PROGRAMS["plain"].replace("DistributedDataParallel(net)", wrapped)))
+    assert run.state == "succeeded" and run.findings == ()
+    for noted in read_facts(run.folder / EVENTS_FOLDER).values():
+        (end,) = [fact for fact in noted if fact["kind"] == "end"]
+        assert end["exchanges"] == end["steps"] == {"module 0": 36}
+
+
 def test_the_program_sees_nothing_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws, modes, hooks and pickles of a program are what they are without the record."""
     text = """\

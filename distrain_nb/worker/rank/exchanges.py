@@ -39,9 +39,10 @@ class Exchanges:
 
     def __init__(self) -> None:
         self._generation = 0  # groups that were destroyed count anew
+        self._has_ended = False  # a group, and none has begun since
         self._noted = -1  # the number of the last record
         self._looks = False
-        self._names: Dict[int, str] = {}  # of groups, by `id`
+        self._begins: Dict[int, str] = {}  # of the marks of a group, by its `id`
 
     def skip(self) -> None:
         """Pass over what there is."""
@@ -50,6 +51,7 @@ class Exchanges:
 
     def look(self) -> None:
         """Look now and then, in a thread of its own."""
+        self._has_ended = False
         if not self._looks:
             self._looks = True
             _thread.start_new_thread(_look_now_and_then, (self,))
@@ -69,7 +71,7 @@ class Exchanges:
         calls = [self._call(entry) for entry in shown if _is_compared(entry)]
         large, since = WATCH.largest, WATCH.began_ns
         has_large = any(
-            since and int(entry["time_created_ns"]) > since and _by_hand(entry) >= large
+            since and int(entry["time_created_ns"]) > since and _is_by_hand(entry, large)
             for entry in entries
         )
         RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=has_large)
@@ -93,29 +95,35 @@ class Exchanges:
         group = group if group is not None else c10d._get_default_group()
         if not c10d._world.pg_coalesce_state.get(group):  # else it becomes part of another
             size = "×".join(map(str, tensor.shape)) or "one"
-            self._mark(group, f"{operation}\t{size}\t{place()}\t0")
+            begin = self._begins.get(id(group)) or self._begin(group)
+            number = group._get_sequence_number_for_group() + 1
+            RECORD.mark(f"{begin}{number}\t{operation}\t{size}\t{place()}\t0")
 
     def mark_exchange(self, group: Any, line: str) -> None:
         """Mark the exchange of gradients that the next backward pass of a module begins."""
-        self._mark(group, f"all_reduce\t\t{line}\t1")
-
-    def _mark(self, group: Any, words: str) -> None:
-        name = self._names.get(id(group))
-        if name is None:
-            c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
-            name = self._names[id(group)] = str(c10d._world.pg_names.get(group, ""))
+        begin = self._begins.get(id(group)) or self._begin(group)
         number = group._get_sequence_number_for_group() + 1
-        RECORD.mark(f"{self._generation}\t{name}\t{number}\t{words}")
+        RECORD.mark(f"{begin}{number}\tall_reduce\t\t{line}\t1")
+
+    def _begin(self, group: Any) -> str:
+        """Return how the marks of a group begin."""
+        c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+        name = c10d._world.pg_names.get(group, "")
+        begin = self._begins[id(group)] = f"{self._generation}\t{name}\t"
+        return begin
 
     def group_ends(self) -> None:
         """Note what there is before a group goes, whose numbers begin anew."""
         self.note(_LAST_AT_END)
         self._generation += 1
-        self._names.clear()
+        self._has_ended = True
+        self._begins.clear()
 
     def end(self) -> None:
         """Note the last collectives. Where there are none, say so if it can be known."""
-        self.note(_LAST_AT_END)
+        distributed: Any = sys.modules.get("torch.distributed")
+        if not self._has_ended or distributed.is_initialized():
+            self.note(_LAST_AT_END)  # each dump takes as long as several steps
         if self._noted < 0 and _has_recorder():
             RECORD.note(COLLECTIVES, groups={}, calls=[], large=False)
 
@@ -257,14 +265,15 @@ def _is_compared(entry: Dict[str, Any]) -> bool:
     return not entry.get("is_p2p") and not any(file.endswith(_JOIN) for file in files)
 
 
-def _by_hand(entry: Dict[str, Any]) -> int:
-    """Return how many numbers a collective has that may be weights or gradients, which the program
+def _is_by_hand(entry: Dict[str, Any], large: int) -> bool:
+    """Return whether a collective may have weights or gradients, so many numbers, which the program
     exchanges itself: a state of a random generator, in bytes, is none of these, a pickled object
     may be. What DDP exchanges has no line, or is in a backward pass."""
+    if sum(prod(size) for size in entry["input_sizes"]) < large:
+        return False
     frames = entry.get("frames") or ()
     if not place_in(frames) or any(frame.get("name") == _BACKWARD for frame in frames):
-        return 0
-    is_object = any("_object" in str(frame.get("name")) for frame in entry.get("frames") or ())
+        return False
+    is_object = any("_object" in str(frame.get("name")) for frame in frames)
     types = entry.get("input_dtypes") or ["Float"]
-    is_float = any(str(name) in _FLOATS for name in types)
-    return sum(prod(size) for size in entry["input_sizes"]) if is_float or is_object else 0
+    return is_object or any(str(name) in _FLOATS for name in types)

@@ -3,6 +3,9 @@
 Here are PyTorch's hooks for modules under DDP, optimizers' steps and losses, whose facts are in
 `weights.py`; `samples.py` and `exchanges.py` have their own. The hooks change nothing that the
 program computes, and an error of theirs ends the record, never the program.
+
+A step finds nothing of the hooks in the processor's caches, so each function in their way costs it
+a microsecond or more: their common case is written with few of them.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import functools
 import sys
 import weakref
 from contextlib import contextmanager
+from inspect import isgeneratorfunction, unwrap
 from threading import get_ident
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -22,6 +26,7 @@ from distrain_nb.worker.rank.weights import WATCH
 
 _wrapped: List[Any] = []  # weak references to the modules that DDP has wrapped in this process
 _hooks: List[str] = []  # that there are
+_compiler: Any = None  # PyTorch's, once it is imported
 
 
 def begin() -> None:
@@ -38,6 +43,7 @@ def begin() -> None:
         samples.install()
         on_import(
             {
+                "torch.compiler": _keep_compiler,
                 "torch.nn.parallel.distributed": _change_ddp,
                 "torch.optim.optimizer": _change_optimizers,
                 "torch.distributed.algorithms.join": _change_join,
@@ -61,23 +67,22 @@ def end(*, failed: bool) -> None:
     RECORD.end(failed=failed, **fields)
 
 
-def _is_watched() -> bool:
-    """Return whether this thread's steps are followed; PyTorch's compiler follows none of ours."""
-    if get_ident() != RECORD.thread:
-        return False
-    compiler: Any = sys.modules.get("torch.compiler")
-    return compiler is None or not compiler.is_compiling()
+def _keep_compiler(module: Any) -> None:
+    global _compiler
+    _compiler = module
 
 
-def safely(function: Callable[..., None]) -> Callable[..., None]:
-    """Return the function for a hook: an error of its own ends the record, never the program."""
+def safely(function: Callable[[Any], None]) -> Callable[..., None]:
+    """Return the function for a hook of the thread that is followed, of which it gets the first
+    argument. An error of its own ends the record, never the program; PyTorch's compiler follows
+    none of ours."""
 
     @functools.wraps(function)
-    def safe(*arguments: Any, **named: Any) -> None:
-        if not _is_watched():
+    def safe(subject: Any, *_: Any) -> None:
+        if get_ident() != RECORD.thread or (_compiler is not None and _compiler.is_compiling()):
             return
         try:
-            function(*arguments, **named)
+            function(subject)
         except Exception as error:
             RECORD.note(TROUBLE, error=repr(error))
             RECORD.thread = 0
@@ -94,10 +99,8 @@ def _follow(module: Any) -> None:
 
 
 def _change_optimizers(module: Any) -> None:
-    before = safely(lambda optimizer, *_: WATCH.before_step(optimizer))
-    after = safely(lambda optimizer, *_: WATCH.after_step(optimizer))
-    module.register_optimizer_step_pre_hook(lambda optimizer, *_: before(optimizer))
-    module.register_optimizer_step_post_hook(lambda optimizer, *_: after(optimizer))
+    module.register_optimizer_step_pre_hook(safely(WATCH.before_step))
+    module.register_optimizer_step_post_hook(safely(WATCH.after_step))
 
 
 def _change_ddp(module: Any) -> None:
@@ -109,12 +112,13 @@ def _change_ddp(module: Any) -> None:
     @safely
     def forward(self: Any) -> None:
         if torch.is_grad_enabled():
-            exchanges_now = bool(self.require_backward_grad_sync)
-            line = WATCH.forward(self, exchanges=exchanges_now)
+            line = WATCH.forward(self)
             # Buffers would be sent first; on a GPU the exchange has no line to compare.
-            is_next = self.device_type == "cpu" and not self.modules_buffers
-            if line is not None and exchanges_now and is_next:
+            if line is not None and self.device_type == "cpu" and not self.modules_buffers:
                 exchanges.EXCHANGES.mark_exchange(self.process_group, line)
+
+    # What it calls would be compiled where the whole wrapped model is.
+    forward = leave_alone(forward)
 
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -124,10 +128,16 @@ def _change_ddp(module: Any) -> None:
             _follow(self)
         return result
 
+    plain = unwrap(inside)  # the generator, without a second context around it
+    is_plain = isgeneratorfunction(plain)
+
     def inside_forward(self: Any) -> Iterator[Any]:
         forward(self)
-        with inside(self) as entered:
-            yield entered
+        if is_plain:
+            yield from plain(self)
+        else:
+            with inside(self) as entered:
+                yield entered
 
     @functools.wraps(register)
     def register_comm_hook(self: Any, state: object, hook: Callable[..., Any]) -> Any:
@@ -153,7 +163,7 @@ def _change_join(module: Any) -> None:
 
 def _change_backward(module: Any) -> None:
     run = module.backward
-    noted = safely(lambda tensors: WATCH.backward(tensors))
+    noted = safely(WATCH.backward)
 
     @functools.wraps(run)
     def backward(tensors: Any, *arguments: Any, **named: Any) -> Any:

@@ -41,25 +41,19 @@ class _Epoch:
         self.loader, self.number, self.sampling = loader, number, sampling
         self.steps = WATCH.steps
         self.batches = 0
+        self.followed = MOST_BATCHES if number <= FOLLOWED_EPOCHS else 0
         self._requested: Deque[List[Any]] = deque()
         self._indices: List[int] = []
         self._contents: List[float] = []
 
-    @property
-    def is_followed(self) -> bool:
-        return self.number <= FOLLOWED_EPOCHS and self.batches < MOST_BATCHES
-
-    def request(self, indices: Any, base: Callable[[int], int]) -> None:
+    def request(self, indices: Any, dataset: Any) -> None:
         """Note the indices of a batch that the loader asks for."""
-        if self.is_followed:
-            plain = isinstance(indices, (list, tuple)) and all(type(i) is int for i in indices)
-            self._requested.append([base(i) for i in indices] if plain else [])
+        base = _base(dataset)
+        plain = isinstance(indices, (list, tuple)) and all(type(i) is int for i in indices)
+        self._requested.append([base(i) for i in indices] if plain else [])
 
     def batch(self, batch: Any) -> None:
-        """Note a batch that the program gets."""
-        self.batches += 1
-        if self.number > FOLLOWED_EPOCHS or self.batches > MOST_BATCHES:
-            return
+        """Note one of the first batches, when the program gets it."""
         indices = self._requested.popleft() if self._requested else []
         room = MOST_SAMPLES - len(self._contents)
         if room > 0:
@@ -87,7 +81,7 @@ class _Epoch:
     def end(self) -> None:
         """Note that the loader has no more batches."""
         if self.number <= FOLLOWED_EPOCHS or not self.number & (self.number - 1):
-            if self.is_followed:
+            if self.batches < self.followed:
                 self.note()
             RECORD.note(
                 EPOCH,
@@ -127,7 +121,8 @@ class Samples:
         entry.epochs += 1
         epoch = _Epoch(entry, entry.epochs, iterator._sampler_iter)
         for indices in getattr(iterator, "_distrain_early", ()):
-            epoch.request(indices, _base(loader.dataset))
+            if epoch.followed:
+                epoch.request(indices, loader.dataset)
         iterator._distrain_epoch = epoch
 
     def _description(self, loader: Any) -> Dict[str, Any]:
@@ -239,8 +234,7 @@ def _noted(function: Callable[..., None], *arguments: Any) -> None:
 
 def _change_loaders(module: Any) -> None:
     iterator, loader = module._BaseDataLoaderIter, module.DataLoader
-    begin_epoch, next_index, following = loader.__iter__, iterator._next_index, iterator.__next__
-    init = loader.__init__
+    init, begin_epoch = loader.__init__, loader.__iter__
 
     @functools.wraps(init)
     def initialized(self: Any, *arguments: Any, **named: Any) -> None:
@@ -255,13 +249,21 @@ def _change_loaders(module: Any) -> None:
             _noted(SAMPLES_OF_RUN.epoch, started, self)
         return started
 
+    loader.__init__, loader.__iter__ = initialized, begun
+    _change_iterators(iterator)
+
+
+def _change_iterators(iterator: Any) -> None:
+    next_index, following = iterator._next_index, iterator.__next__
+
     @functools.wraps(next_index)
     def index(self: Any) -> Any:
         indices = next_index(self)
         if get_ident() == RECORD.thread:
             epoch = getattr(self, "_distrain_epoch", None)
             if epoch is not None and epoch.sampling is self._sampler_iter:
-                _noted(epoch.request, indices, _base(self._dataset))
+                if epoch.batches < epoch.followed:
+                    _noted(epoch.request, indices, self._dataset)
             elif getattr(self, "_distrain_sampling", None) is self._sampler_iter:
                 self._distrain_early.append(indices)
             else:  # workers are asked before the program has the iterator
@@ -278,10 +280,11 @@ def _change_loaders(module: Any) -> None:
         except StopIteration:
             _noted(epoch.end)
             raise
-        _noted(epoch.batch, batch)
+        epoch.batches += 1
+        if epoch.batches <= epoch.followed:
+            _noted(epoch.batch, batch)
         return batch
 
-    loader.__init__, loader.__iter__ = initialized, begun
     iterator._next_index, iterator.__next__ = index, next_batch
 
 

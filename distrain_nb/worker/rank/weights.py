@@ -53,7 +53,10 @@ class _Copies:
     def after_step(self, optimizer: Any) -> None:
         """Count a step. Gradients are noted after it: a closure computes them within."""
         self.steps += 1
-        self._rates += _rate(optimizer)
+        for group in optimizer.param_groups:
+            rate = group.get("lr")
+            if type(rate) is float:  # a tensor would have to be waited for
+                self._rates += rate
         if self.steps == self._due:
             self._due *= 2
             self._optimizer = weakref.ref(optimizer)
@@ -133,15 +136,17 @@ class _Module(_Copies):
     def tensors(self) -> List[Any]:
         return [parameter for _, parameter in self.named()]
 
-    def forward(self, *, exchanges: bool) -> None:
-        """Note a forward pass through DDP, whose backward pass exchanges gradients or not."""
-        if exchanges:
-            self.exchanges += 1
-            self._exchanged = True
-            if not self.exchanges & (self.exchanges - 1):
-                self.called_at = place()  # now and then: it takes as long as all else here
-        else:
+    def forward(self, ddp: Any) -> Optional[str]:
+        """Note a forward pass through DDP. Return the line that calls it if its backward pass
+        exchanges gradients."""
+        if not ddp.require_backward_grad_sync:
             self._held = True
+            return None
+        self.exchanges += 1
+        self._exchanged = True
+        if not self.exchanges & (self.exchanges - 1):
+            self.called_at = place()  # now and then: it takes as long as all else here
+        return self.called_at
 
     def after_step(self, optimizer: Any) -> None:
         if not self._exchanged:
@@ -200,11 +205,9 @@ class _Stepping:
 
     def __init__(self, optimizer: Any, copies: List[_Copies]) -> None:
         self.optimizer = weakref.ref(optimizer)
-        self.count = _count(optimizer)
+        self.count = len(optimizer.param_groups)  # parameters are added in groups
         self.copies = copies
-
-    def is_of(self, optimizer: Any) -> bool:
-        return self.optimizer() is optimizer and self.count == _count(optimizer)
+        self.has_begun = False
 
 
 class TrainingWatch:
@@ -235,14 +238,12 @@ class TrainingWatch:
         self._hooked.update(id(parameter) for parameter in ddp.module.parameters())
         self._stepping.clear()
 
-    def forward(self, ddp: Any, *, exchanges: bool) -> Optional[str]:
-        """Note a forward pass of a module. Return the line that calls it; None if it isn't
-        followed."""
+    def forward(self, ddp: Any) -> Optional[str]:
+        """Note a forward pass of a module. Return the line that calls it if it is followed and
+        its backward pass exchanges gradients."""
         module = self._modules.get(id(ddp))
         self._open.clear()  # a step that has failed never ends
-        if module is not None:
-            module.forward(exchanges=exchanges)
-        return module.called_at if module is not None else None
+        return module.forward(ddp) if module is not None else None
 
     def backward(self, tensors: Any) -> None:
         """Note the first loss that is not finite. A GPU is not waited for: its losses are passed
@@ -256,25 +257,34 @@ class TrainingWatch:
                 RECORD.note(LOSS, backward=self._backwards, value=str(value), **where)
 
     def before_step(self, optimizer: Any) -> None:
-        key = id(optimizer)
-        self.began_ns = self.began_ns or time.time_ns()
-        if key in self._open:
-            del self._open[self._open.index(key) :]
-        self._open.append(key)
-        if len(self._open) == 1:
-            for copies in self._of(optimizer).copies:
+        key, opened = id(optimizer), self._open
+        if key in opened:
+            del opened[opened.index(key) :]
+        opened.append(key)
+        if len(opened) > 1:
+            return
+        entry = self._stepping.get(key)
+        if (
+            entry is None
+            or entry.optimizer() is not optimizer
+            or entry.count != len(optimizer.param_groups)
+        ):
+            entry = self._stepping[key] = _Stepping(optimizer, self._copies(optimizer))
+        if not entry.has_begun:
+            entry.has_begun, self.began_ns = True, self.began_ns or time.time_ns()
+            for copies in entry.copies:
                 copies.before_step()
 
     def after_step(self, optimizer: Any) -> None:
         """Count a step. That of an optimizer within another is no step by itself: the outer one may
         exchange weights after it."""
-        key = id(optimizer)
-        inner = bool(self._open) and self._open[0] != key
-        if key in self._open:
-            del self._open[self._open.index(key) :]
-        if not inner:
+        key, opened = id(optimizer), self._open
+        inner = bool(opened) and opened[0] != key
+        if key in opened:
+            del opened[opened.index(key) :]
+        if not inner and key in self._stepping:
             self.steps += 1
-            for copies in self._of(optimizer).copies:
+            for copies in self._stepping[key].copies:
                 copies.after_step(optimizer)
 
     @property
@@ -301,12 +311,6 @@ class TrainingWatch:
 
     def _all(self) -> List[_Copies]:
         return [*self._modules.values(), *self._loose]
-
-    def _of(self, optimizer: Any) -> _Stepping:
-        entry = self._stepping.get(id(optimizer))
-        if entry is None or not entry.is_of(optimizer):
-            entry = self._stepping[id(optimizer)] = _Stepping(optimizer, self._copies(optimizer))
-        return entry
 
     def _copies(self, optimizer: Any) -> List[_Copies]:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -356,21 +360,6 @@ def _has_world() -> bool:
     sets: Any = sys.modules.get("horovod.common.process_sets")
     ranks: Any = getattr(getattr(sets, "global_process_set", None), "ranks", None)
     return len(ranks or ()) > 1
-
-
-def _count(optimizer: Any) -> int:
-    """Return what tells whether parameters have been added: they come in groups."""
-    return len(optimizer.param_groups)
-
-
-def _rate(optimizer: Any) -> float:
-    """Return the sum of an optimizer's learning rates; a tensor would have to be waited for."""
-    total = 0.0
-    for group in optimizer.param_groups:
-        rate = group.get("lr")
-        if type(rate) is float:
-            total += rate
-    return total
 
 
 def _hyperparameters(optimizer: Any) -> List[List[float]]:
