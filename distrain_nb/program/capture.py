@@ -285,8 +285,13 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
     every = with_effects(settings_of(world), world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
-    by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = concerning(every, roots, world)
+    computed = {s.attribute: s.value for s in settings if s.attribute}
+    stays = gathering.want_process_state(computed.items())
+    settings = [
+        replace(s, runs=True, attribute="") if s.attribute in stays else s for s in settings
+    ]
+    by_value = {n: v.value for n, v in gathering.found.items() if n in TABLE or n in computed}
     gathering.findings += settings_findings(settings, by_value, remaining)
     # Of a variable of the environment it is said that ranks have the notebook's.
     unlike = (s.executed for s in settings if world.gone_since(s.executed))

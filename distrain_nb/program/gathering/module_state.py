@@ -17,10 +17,11 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import may_set
 from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.process import SEEDS, is_brought
-from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
+from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
+from distrain_nb.program.notebook.reach import ASKS_MACHINE
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in

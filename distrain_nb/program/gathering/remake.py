@@ -27,8 +27,8 @@ from distrain_nb.program.gathering.resolve import (
     is_literal,
     resolve,
 )
-from distrain_nb.program.notebook.history import at_once, first_line
-from distrain_nb.program.notebook.reach import MACHINE, name_of, needs_group
+from distrain_nb.program.notebook.history import first_line
+from distrain_nb.program.notebook.reach import asks_machine, name_of, needs_group
 from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
@@ -54,7 +54,6 @@ _TOOLS = re.compile(
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
-ASKS_MACHINE = MACHINE | {"environ", "getenv"}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -183,15 +182,6 @@ def asks_anew(executed: Executed, world: World) -> bool:
     found when it ran."""
     statement = executed.statement
     return asks_machine(statement.node) and not world.changed_variables(statement)
-
-
-def asks_machine(node: ast.AST) -> bool:
-    """Return whether a statement asks its machine or its environment while it runs."""
-    return any(
-        isinstance(n, (ast.Attribute, ast.Name))
-        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
-        for n in at_once(node)
-    )
 
 
 def _is_result(value: Any, executed: Executed) -> bool:

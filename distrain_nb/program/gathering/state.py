@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
-from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_machine, is_tool
+from distrain_nb.program.gathering.remake import is_tool
 from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
-from distrain_nb.program.notebook.reach import is_bound
+from distrain_nb.program.notebook.reach import ASKS_MACHINE, asks_machine, is_bound
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value

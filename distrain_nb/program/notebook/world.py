@@ -228,6 +228,11 @@ class World:
             used = self.seen.only_used(statement, name, value)
             if names_known and not (used and not makings.stores(statement, name)):
                 yield Reading("world", min(names_known), statement.where)
+        # Nobody sees what a pool's processes ask; their plain results may hold it.
+        if self.seen.observer.has_pools and is_settings(value):
+            for statement in (executed.statement for executed in chain):
+                for what in self._reaches.of(statement, module).passed_asks:
+                    yield Reading("world", what, statement.where)
         is_own_code = isinstance(value, _CODE) and module is self._notebook
         for executed in () if is_own_code else chain:
             yield from self._of_text(executed.statement, module)
