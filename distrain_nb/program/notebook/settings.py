@@ -198,8 +198,8 @@ def _made_by_function(node: ast.stmt, code: PackageCalls, *, asks: bool) -> list
     function = latest[0].statement.node if latest else None
     if module is None or not isinstance(function, ast.FunctionDef):
         return []
-    names = {**module.namespace, **imported_in(function)}
-    inner = PackageCalls(code.modules, names, given_by_imports(module))
+    inside = {**module.namespace, **imported_in(function)}
+    inner = PackageCalls(code.modules, inside, given_by_imports(module))
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]
