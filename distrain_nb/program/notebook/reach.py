@@ -120,7 +120,7 @@ def asks_machine(node: ast.AST) -> bool:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Question:
     """What was asked, and where: the call or variable as it is written, the cell and line."""
 
     kind: Literal["world", "device"]
@@ -168,6 +168,24 @@ class Reaches:
     def within(self, node: ast.AST, module: OwnModule) -> Reach:
         """Return the names that a part of a module's text reads."""
         return _Look(self.modules, module).at(node)
+
+    def reads(self, statement: Statement, name: str) -> bool:
+        """Return whether a statement of the notebook, or code that it calls, reads a name of it."""
+        notebook = self.modules.notebook
+        reach = self.of(statement, notebook)
+        return (notebook, name) in {**reach.names, **reach.inner}
+
+    def read_inside(self, statement: Statement) -> set[str]:
+        """Return the names of the notebook that functions read which a statement calls."""
+        notebook = self.modules.notebook
+        return {name for module, name in self.of(statement, notebook).inner if module is notebook}
+
+    def reads_modules(self, node: ast.AST) -> bool:
+        """Return whether an expression of the notebook, or code that it calls, reads a module
+        beside it."""
+        notebook = self.modules.notebook
+        reach = self.within(node, notebook)
+        return any(module is not notebook for module, _ in {**reach.names, **reach.inner})
 
 
 @dataclass

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.process import SEEDS
 from distrain_nb.observed.watch import is_inherited
+from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.package_calls import (
     AGAIN,
@@ -32,7 +33,6 @@ from distrain_nb.program.notebook.package_calls import (
     way_of,
 )
 from distrain_nb.program.notebook.reach import resolve
-from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
 
@@ -97,7 +97,7 @@ def concerning(settings: Iterable[Setting], roots: Collection[str], world: World
         s
         for s in settings
         if s.concerns(roots)
-        or (generators and any(map(SEEDS.fullmatch, s.names)) and world.asks_for_rank(s.executed))
+        or (generators and any(map(SEEDS.fullmatch, s.names)) and world.knows_world(s.executed))
     ]
 
 
@@ -128,7 +128,7 @@ def _setting(executed: Executed, code: PackageCalls, world: World) -> Setting | 
     names = [code.name(item) for item in inside]
     if not inside or not all(names):
         return None
-    asks = world.asks_for_rank(executed)
+    asks = world.knows_world(executed)
     of_each = (_sets(item, n, code, asks=asks) for item, n in zip(inside, names, strict=True))
     sets = [*chain.from_iterable(of_each)]
     ways, names = {way for _, way in sets}, [name for name, _ in sets]
