@@ -45,6 +45,7 @@ from distrain_nb.observed.objects import (
     part_names,
 )
 from distrain_nb.observed.process import Begun, Settings, Variables
+from distrain_nb.observed.touched import is_idle
 from distrain_nb.observed.unsettled import Unsettled
 from distrain_nb.observed.watch import (
     SeenRead,
@@ -96,6 +97,7 @@ class Observer:
         self.files, self.begun = Files(namespace), Begun()
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
+        self._idle = False  # the statement deals with plain values alone
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
         # Where packages read the whole environment: it matters if they keep what launchers set.
         self._of_all: list[tuple[list[Site], SeenRead]] = []
@@ -141,11 +143,16 @@ class Observer:
     def end(self) -> None:
         """Note that the cell has run."""
         self.settle()
+        self.changes.end(self._running)
         self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
         self._running = ""
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""
+        self._idle = is_idle(code, self.namespace, self.changes.names)
+        if self._idle:
+            self._states, self._knows = {}, False
+            return
         try:
             with self._alone():
                 self._runs(code)
@@ -168,6 +175,9 @@ class Observer:
 
     def ran(self, code: CodeType, *, failed: bool = False) -> None:
         """Look what a statement that has run changed in objects that depend on the world."""
+        waiting = self._asked or self._set or self._of_all or self._of_threads or self._unsettled
+        if self._idle and not (failed or waiting or self._children.has_told):
+            return
         with self._alone():
             self._look(code, failed=failed)
 

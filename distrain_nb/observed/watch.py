@@ -300,6 +300,11 @@ class Children:
         self._shared[: len(text) + 1] = text + _END.encode()
         return True
 
+    @property
+    def has_told(self) -> bool:
+        """Whether a child has asked since `question` was called."""
+        return bool(self._shared[0])
+
     def question(self) -> SeenRead | None:
         """Return what a child has asked since the last call."""
         if not self._shared[0]:

@@ -10,7 +10,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.changes import is_package
+from distrain_nb.observed.frames import is_package
 from distrain_nb.program.values.forked import in_fork
 from distrain_nb.program.values.pickling import Definitions, NotebookWriter, Seen
 from distrain_nb.program.values.refusals import LostPart, PickleProblem, innermost
