@@ -184,11 +184,11 @@ def stored(code: CodeType) -> set[str]:
     return {i.argval for i in get_instructions(code) if i.opname in _STORES}
 
 
-def leaves(name: str, obj: object, seen: set[int] | None = None) -> dict[str, Any]:
+def leaves(name: str, obj: object, visited: set[int] | None = None) -> dict[str, Any]:
     """Return the plain parts of an object by their paths; of arrays and tensors what tells of a
-    change. `seen` takes the identities of what holds them."""
+    change. `visited` takes the identities of what holds them."""
     found: dict[str, Any] = {}
-    seen = set() if seen is None else seen
+    visited = set() if visited is None else visited
     waiting = [(name, obj, 0)]
     while waiting and len(found) < _MOST_PARTS:
         path, part, depth = waiting.pop()
@@ -196,8 +196,8 @@ def leaves(name: str, obj: object, seen: set[int] | None = None) -> dict[str, An
             found[path] = part if part == part else "nan"
         elif isinstance(part, _NO_PARTS):
             found[path] = identity(part)
-        elif depth < _DEEPEST and id(part) not in seen:
-            seen.add(id(part))
+        elif depth < _DEEPEST and id(part) not in visited:
+            visited.add(id(part))
             try:
                 waiting += [(*inner, depth + 1) for inner in _inside(path, part, found)]
             except Exception:  # its own code would not be looked at
