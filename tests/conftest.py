@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from weakref import ref
 
+import hypothesis
 import psutil
 import pytest
 
@@ -27,6 +28,12 @@ from tests.schedule import LongestFirst
 # epochs of the quickstart take 5.0 CPU seconds on a busy machine then, and 0.5 so. OpenBLAS's spin
 # for 30 ms when it is loaded. Kernels, ranks and nodes get these variables from here.
 os.environ.update(PATIENT)
+
+# Inputs are drawn in as long as the other processes of a busy machine leave: that is no fault.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 # Nothing here needs it, and jsonschema, which nbclient imports, would take a second for it.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]

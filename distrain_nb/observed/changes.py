@@ -5,11 +5,9 @@ Such an object is made again in every rank, and what has changed it since must b
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from dis import get_instructions
 from enum import Enum
-from functools import lru_cache
 from itertools import islice
 from types import (
     BuiltinFunctionType,
@@ -21,8 +19,9 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.frames import is_installed, root_of, run_by
+from distrain_nb.observed.frames import is_package, run_by
 from distrain_nb.observed.objects import array_of, attributes_of, is_model, place_in
+from distrain_nb.observed.touched import touched
 from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, key_of, text_of
 from distrain_nb.worker.plain import is_plain_object, plain_parts
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), Enum)
 _NO_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
 _MOST_PARTS, _MOST_ITEMS, _DEEPEST = 1000, 100, 7
+_FEW = 3  # objects are compared in less time than it takes to see where a statement leads
 _MOST_NAMES = 10  # whose parts are looked at before each statement: a tenth of a millisecond each
 _SHOWS = {"PRINT_EXPR", "INTRINSIC_PRINT"}  # from Python 3.12 on
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
@@ -50,13 +50,23 @@ class PartChange(NamedTuple):
     after: str
 
 
+class _Followed(NamedTuple):
+    """An object that knows the world, its parts by their paths, and the identities of what holds
+    them; none where there are more parts than are looked at."""
+
+    obj: object
+    parts: dict[str, Any]
+    ids: set[int]
+
+
 class Changes:
     """Follows the objects of one notebook that know the world, and what is made of these;
     `replaced` are names that a function bound anew, with the place of the statement."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self.namespace = namespace
-        self._objects: dict[str, tuple[object, dict[str, Any]]] = {}
+        self._objects: dict[str, _Followed] = {}
+        self._skipped = False  # whether some were not looked at since the cell began
         self._found: dict[str, list[PartChange]] = {}
         self.replaced: dict[str, tuple[str, int, int]] = {}
 
@@ -69,21 +79,39 @@ class Changes:
         if not asked and not self._objects and not self.replaced:
             return
         reads = asked or bool(self.read_by(code))
-        for name, (obj, before) in [*self._objects.items()]:
-            if self.namespace.get(name) is not obj:
+        held = {id(followed.obj): followed.ids for followed in self._objects.values()}
+        led_to = touched(code, self.namespace, held) if len(held) > _FEW else None
+        for name, followed in [*self._objects.items()]:
+            if self.namespace.get(name) is not followed.obj:
                 del self._objects[name]
                 self._found.pop(name, None)
                 self.replaced[name] = at
-            elif before:
-                self._compare(name, before, leaves(name, obj), at)
+            elif led_to is not None and followed.ids and followed.ids.isdisjoint(led_to):
+                self._skipped = True
+            else:
+                self._compare(name, followed, at)
         for name in self.replaced.keys() & stored(code) if self.replaced else ():
             del self.replaced[name]
         if reads:
             self.follow(stored(code))
 
+    def end(self, label: str) -> None:
+        """Look at all once more when a cell has run: hooks, and what packages keep, change objects
+        to which no statement leads. Such a change has the cell alone for its place."""
+        if self._skipped:
+            self._skipped = False
+            for name, followed in [*self._objects.items()]:
+                if self.namespace.get(name) is followed.obj:
+                    self._compare(name, followed, (label, 0, -1))
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of what is followed, and of what was replaced."""
+        return {**self._objects, **self.replaced} if self.replaced else self._objects
+
     def holds(self) -> Iterator[int]:
         """Yield the identities of the objects that are followed, once for each reference."""
-        yield from (id(obj) for obj, _ in self._objects.values())
+        yield from (id(followed.obj) for followed in self._objects.values())
 
     def read_by(self, code: CodeType) -> set[str]:
         """Return the names of what knows the world that a statement reads while it runs."""
@@ -105,27 +133,32 @@ class Changes:
             if name in self.namespace and name not in self._objects:
                 obj = self.namespace[name]
                 if not isinstance(obj, _NO_PARTS) or self._is_own(obj):
-                    self._objects[name] = obj, leaves(name, obj)
+                    self._objects[name] = _followed(name, obj)
 
     def follow_shown(self, code: CodeType) -> None:
         """Follow what IPython keeps of all results, if a statement has shown one."""
         shows = any(i.opname in _SHOWS or i.argval in _SHOWS for i in get_instructions(code))
         if shows and "Out" in self.namespace:
-            self._objects["Out"] = self.namespace["Out"], {}  # too much to look at
+            self._objects["Out"] = _Followed(self.namespace["Out"], {}, set())  # too much
 
     def _is_own(self, definition: object) -> bool:
         """Return whether it is the notebook's: what packages ask while they are imported is their
         own matter."""
         return getattr(definition, "__module__", None) == self.namespace.get("__name__")
 
-    def _compare(
-        self, name: str, before: dict[str, Any], now: dict[str, Any], at: tuple[str, int, int]
-    ) -> None:
-        if before == now:
+    def _compare(self, name: str, before: _Followed, at: tuple[str, int, int]) -> None:
+        if not before.parts:
             return
-        self._objects[name] = self._objects[name][0], now
-        change = PartChange(*at, *first_change(before, now))  # which tells enough
-        self._found.setdefault(name, []).append(change)
+        now = self._objects[name] = _followed(name, before.obj)
+        if before.parts != now.parts:
+            change = PartChange(*at, *first_change(before.parts, now.parts))  # which tells enough
+            self._found.setdefault(name, []).append(change)
+
+
+def _followed(name: str, obj: object) -> _Followed:
+    ids: set[int] = set()
+    parts = leaves(name, obj, ids)
+    return _Followed(obj, parts, ids if len(parts) < _MOST_PARTS else set())
 
 
 def first_change(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, str, str]:
@@ -151,11 +184,11 @@ def stored(code: CodeType) -> set[str]:
     return {i.argval for i in get_instructions(code) if i.opname in _STORES}
 
 
-def leaves(name: str, obj: object) -> dict[str, Any]:
+def leaves(name: str, obj: object, visited: set[int] | None = None) -> dict[str, Any]:
     """Return the plain parts of an object by their paths; of arrays and tensors what tells of a
-    change."""
+    change. `visited` takes the identities of what holds them."""
     found: dict[str, Any] = {}
-    seen: set[int] = set()
+    visited = set() if visited is None else visited
     waiting = [(name, obj, 0)]
     while waiting and len(found) < _MOST_PARTS:
         path, part, depth = waiting.pop()
@@ -163,8 +196,8 @@ def leaves(name: str, obj: object) -> dict[str, Any]:
             found[path] = part if part == part else "nan"
         elif isinstance(part, _NO_PARTS):
             found[path] = identity(part)
-        elif depth < _DEEPEST and id(part) not in seen:
-            seen.add(id(part))
+        elif depth < _DEEPEST and id(part) not in visited:
+            visited.add(id(part))
             try:
                 waiting += [(*inner, depth + 1) for inner in _inside(path, part, found)]
             except Exception:  # its own code would not be looked at
@@ -208,10 +241,3 @@ def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
         is_weights = "_modules" in inside and name in ("_parameters", "_buffers", "_modules")
         if not (is_weights or (private and (name.startswith("_") or name in _LEFT_OUT))):
             yield name, part
-
-
-@lru_cache(maxsize=4096)
-def is_package(module: str) -> bool:
-    """Return whether a module is installed, so that its private attributes are its own matter."""
-    names = vars(sys.modules.get(module, sys))
-    return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}

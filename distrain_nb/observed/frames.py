@@ -158,6 +158,13 @@ def root_of(names: Mapping[str, Any]) -> str:
     return str(names.get("__name__", "")).partition(".")[0]
 
 
+@lru_cache(maxsize=4096)
+def is_package(module: str) -> bool:
+    """Return whether a module is installed, so that its private attributes are its own matter."""
+    names = vars(sys.modules.get(module, sys))
+    return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}
+
+
 def line_of(frame: FrameType) -> int:
     """Return the line where a frame is. One that has just begun is at none yet, as another thread
     may see it: then the first line of its code."""

@@ -59,6 +59,15 @@ def attributes_of(thing: object) -> dict[str, Any]:
     return inside
 
 
+def part_names(thing: object) -> Iterator[str]:
+    """Yield the names of an object's attributes, or the texts that are keys of a dict."""
+    if isinstance(thing, (type, *_NO_STATE)):
+        return
+    yield from (key for key in dict_of(thing) if isinstance(key, str))
+    if isinstance(thing, dict):
+        yield from (key for key in islice(thing, _MOST_PARTS) if isinstance(key, str))
+
+
 def array_of(thing: Any) -> object:
     """Return what tells of a change in an array or tensor; None of what is neither."""
     cls = type(thing)

@@ -7,13 +7,13 @@ of the cell that led to them. Nothing is changed but who is called first; `stop`
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections import defaultdict
 from contextlib import contextmanager
+from dis import get_instructions
 from threading import RLock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.changes import Changes
 from distrain_nb.observed.definitions import Modules, Originals
@@ -23,7 +23,6 @@ from distrain_nb.observed.frames import (
     cell_of,
     column_of,
     frames_to,
-    is_of_threads,
     is_top_level,
     kind_of,
     line_of,
@@ -43,14 +42,19 @@ from distrain_nb.observed.frames import (
 )
 from distrain_nb.observed.objects import (
     as_now,
-    held,
-    may_change,
-    may_have_taken,
-    reachable,
-    state_of,
+    part_names,
 )
 from distrain_nb.observed.process import Begun, Settings, Variables
-from distrain_nb.observed.watch import SeenRead, Site, Watch, asked_by_command, is_inherited
+from distrain_nb.observed.touched import is_idle
+from distrain_nb.observed.unsettled import Unsettled
+from distrain_nb.observed.watch import (
+    SeenRead,
+    Site,
+    Watch,
+    asked_by_command,
+    is_inherited,
+    is_launchers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,19 +65,6 @@ _ARGUMENTS = (Namespace, SimpleNamespace)  # `init_distributed_device(args)` set
 # CUDA's first use looks for its devices: `net.cuda()` makes no model that knows the world.
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0, "os.environ['CUDA_VISIBLE_DEVICES']": 0}
 _ALONE_WITHIN_S = 1.0
-
-
-class _Before(NamedTuple):
-    """How names and objects were when the world was asked from some places.
-
-    Objects are held weakly where they can be, so that what a cell deletes is gone.
-    """
-
-    sites: list[Site]
-    names: dict[str, tuple[int, type]] | None  # None: others bind some meanwhile
-    states: list[tuple[Callable[[], object], object]]
-    stores: set[str]  # the attributes that the code sets, perhaps to what they were before
-    thread: int = 0  # that asks, beside the main one
 
 
 class Observer:
@@ -96,7 +87,7 @@ class Observer:
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
         self._again: dict[tuple[str, int, int, int], CodeType] = {}
         self._statement: FrameType | None = None
-        self._before: list[_Before] = []
+        self._unsettled = Unsettled(namespace)
         self._last: FrameType | None = None
         self._asked = self._knows = False  # since the last statement; what the running one reads
         self.askers: set[CodeType] = set()  # the user's own functions that a question came through
@@ -106,10 +97,18 @@ class Observer:
         self.files, self.begun = Files(namespace), Begun()
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
+        self._idle = False  # the statement deals with plain values alone
         self._states: dict[str, dict[str, str]] = {}  # when the statement began
+        # Where packages read the whole environment: it matters if they keep what launchers set.
+        self._of_all: list[tuple[list[Site], SeenRead]] = []
         self._at_work: set[int] = set()  # threads that ran when the statement began
         self._of_threads: list[tuple[int, list[Site]]] = []  # that asked
         self._readers: dict[str, dict[tuple[int, int], set[str]]] = defaultdict(dict)
+
+    @property
+    def has_pools(self) -> bool:
+        """Whether a pool has started interpreters, in which nobody sees what functions ask."""
+        return self._watch.spawned
 
     def readers(self, label: str) -> Mapping[tuple[int, int], set[str]]:
         """Return the names that a cell's statements read when these knew the world, by the lines
@@ -135,7 +134,7 @@ class Observer:
     def begin(self, label: str) -> None:
         """Note that a cell of that name is about to run; earlier ones' questions are past."""
         self._running = label
-        if self._before:  # a thread has asked since the last cell
+        if self._unsettled:  # a thread has asked since the last cell
             self.changes.follow(self.filled())
         for records in (self._sites, self._readers, self.variables.of, self.failed):
             records.pop(label, None)
@@ -144,11 +143,16 @@ class Observer:
     def end(self) -> None:
         """Note that the cell has run."""
         self.settle()
+        self.changes.end(self._running)
         self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
         self._running = ""
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""
+        self._idle = is_idle(code, self.namespace, self.changes.names)
+        if self._idle:
+            self._states, self._knows = {}, False
+            return
         try:
             with self._alone():
                 self._runs(code)
@@ -171,10 +175,14 @@ class Observer:
 
     def ran(self, code: CodeType, *, failed: bool = False) -> None:
         """Look what a statement that has run changed in objects that depend on the world."""
+        waiting = self._asked or self._set or self._of_all or self._of_threads or self._unsettled
+        if self._idle and not (failed or waiting or self._children.has_told):
+            return
         with self._alone():
             self._look(code, failed=failed)
 
     def _look(self, code: CodeType, *, failed: bool) -> None:
+        self._take_of_all(code)
         asked, self._asked, self._statement = self._asked, False, None
         variables, self._set, self._ran = self._set, set(), self._at(code)
         if failed:
@@ -195,7 +203,7 @@ class Observer:
             for part in (self.originals, self.modules, self.settings):
                 part.look(code, self._ran)
             self.changes.look(code, self._ran, asked)
-            if asked or self._before:
+            if asked or self._unsettled:
                 self.changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()
             for thread, sites in self._of_threads:
@@ -205,6 +213,20 @@ class Observer:
             self._of_threads.clear()
         except Exception:  # whatever is odd about an object: the user's code goes on
             return
+
+    def _take_of_all(self, code: CodeType) -> None:
+        """Note that a package has read the whole environment, if a name of the statement stands for
+        what has launchers' variables since, as settings with a field `rank` have."""
+        waiting, self._of_all = self._of_all, []
+        for instruction in get_instructions(code) if waiting else ():
+            is_bound = instruction.opname == "STORE_NAME"
+            parts = part_names(self.namespace.get(instruction.argval)) if is_bound else ()
+            if any(is_launchers(part.upper()) for part in parts):
+                self._asked = True
+                for sites, read in waiting:
+                    for site in sites:
+                        site.add(read, idle=False)
+                        site.filled.add(instruction.argval)
 
     def _at(self, code: CodeType) -> tuple[str, int, int]:
         line, column = place_of(code)
@@ -228,30 +250,10 @@ class Observer:
             self._settle()
 
     def _settle(self) -> None:
-        waiting, self._before, self._last, self._statement = self._before, [], None, None
-        going_on = sys._current_frames() if any(before.thread for before in waiting) else ()
+        self._last = self._statement = None
         self._seen.clear()
         self._again.clear()
-        for before in waiting:
-            things = [(thing(), state) for thing, state in before.states]
-            changed = {
-                id(thing)
-                for thing, state in things
-                if thing is not None
-                and (state_of(thing) != state or may_have_taken(thing, before.stores))
-            }
-            names = {
-                name
-                for name, value in [*self.namespace.items()]
-                if id(value) in changed
-                or (before.names is not None and before.names.get(name) != (id(value), type(value)))
-                or f"global {name}" in before.stores
-                or (before.thread and is_of_threads(value))
-            }
-            for site in before.sites:
-                site.filled |= names
-            if before.thread in going_on:  # which may fill more, beside what others bind
-                self._before.append(before._replace(names=None))
+        self._unsettled.settle()
 
     def see(self, what: str, frame: FrameType, package: str = "") -> None:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""
@@ -310,9 +312,13 @@ class Observer:
         """Note a question with its places; false where it is a package's own matter."""
         frames, depth = own_frames(frame, top)
         direct = depth == 0
-        if not frames or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
+        if not frames:
             return False
         read = SeenRead(what, "{}, line {}".format(*self._place(frames[0])), direct)
+        if depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
+            if what == "os.environ":
+                self._of_all.append(([*self._sites_of(frames)], read))
+            return False
         if self._children.tell(read):
             return True
         self.askers.update(item.f_code for item in frames)
@@ -327,7 +333,8 @@ class Observer:
             for site in sites:
                 site.filled |= of_package(frame, top, self.namespace)
             named = map(self.namespace.get, top.f_code.co_names)
-            self._keep(sites, [value for value in named if isinstance(value, _ARGUMENTS)])
+            arguments = [value for value in named if isinstance(value, _ARGUMENTS)]
+            self._unsettled.keep(sites, arguments)
         if direct:
             if self._last is not top:
                 self.settle()
@@ -349,17 +356,8 @@ class Observer:
             site.read.update(new)
         names = {n for code in codes for n in code.co_names if n in self.namespace}
         stores = {n for code in codes for n in stored_by(code, with_globals=True)}
-        self._keep(sites, [*values, *map(self.namespace.__getitem__, names)], stores)
-
-    def _keep(
-        self, sites: list[Site], values: Iterable[object], stores: set[str] | None = None
-    ) -> None:
-        """Keep how values are, and what names stand for if code runs that stores something."""
-        things = {id(thing): thing for thing in reachable(values)}.values()
-        states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
-        names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
-        kept_names = names if self._running and stores is not None else None
-        self._before.append(_Before(sites, kept_names, states, stores or set(), thread_number()))
+        every = [*values, *map(self.namespace.__getitem__, names)]
+        self._unsettled.keep(sites, every, stores, with_names=bool(self._running))
 
     def _sites_of(self, frames: list[FrameType]) -> Iterator[Site]:
         """Yield where modules and the cell are at their top level; line 0 where the cell only

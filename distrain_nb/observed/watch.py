@@ -15,6 +15,7 @@ import re
 import sys
 from functools import wraps
 from mmap import mmap
+from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from distrain_nb.observed.process import Variables
 
 _SIZE, _END = 4096, "\0"  # of a question that a child tells
+_MOST_WORDS = 64  # of a command that may name a script
+_MOST_OF_SCRIPT = 2**18  # bytes: what a command runs is read for the variables that it names
 _LAUNCHER = (  # `re` compiles it when a variable is asked for
     r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
     r"|MASTER_(ADDR|PORT)|TF_CONFIG|CLUSTER_SPEC|NPROC\w*|NUM_PROCESSES|PROCESS_ID|NUM_NODES"
@@ -139,6 +142,7 @@ class Watch:
     ) -> None:
         self._see, self._sets, self._starts, self._variables = see, sets, starts, variables
         self.children = Children()
+        self.spawned = False  # a pool's processes, which tell nothing
         self._asked: dict[Any, str] = {}  # by the variable: how it is asked for, empty for others
         self._undo: list[Callable[[], None]] = []
 
@@ -159,7 +163,7 @@ class Watch:
 
     def _watch_environment(self) -> None:
         cls = type(os.environ)
-        get, set_, names = cls.__getitem__, cls.__setitem__, cls.__iter__
+        get, set_, names, shown = cls.__getitem__, cls.__setitem__, cls.__iter__, cls.__repr__
         see, sets, known = self._see, self._sets, self._asked
         note, read = self._variables.note, self._variables.noted
 
@@ -186,9 +190,14 @@ class Watch:
             see("os.environ", sys._getframe(1))
             return names(self)
 
+        def show(self: Any) -> str:
+            see("os.environ", sys._getframe(1))
+            return shown(self)
+
         self._replace(cls, "__getitem__", wraps(get)(getitem))
         self._replace(cls, "__setitem__", wraps(set_)(setitem))
         self._replace(cls, "__iter__", wraps(names)(iterate))
+        self._replace(cls, "__repr__", wraps(shown)(show))
 
     def _watch_commands(self, module: Any) -> None:
         def note(frame: FrameType, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -200,6 +209,20 @@ class Watch:
         system = FunctionType(_asking(os.system, note_command), {})
         self._replace(os, "system", wraps(os.system)(system))
         self._watch_function(module.Popen.__init__, note)
+        self._watch_pools()
+
+    def _watch_pools(self) -> None:
+        """Note that a pool starts interpreters: multiprocessing and joblib look this function up
+        when they do; subprocess has taken it at its import."""
+        import _posixsubprocess
+
+        start = _posixsubprocess.fork_exec
+
+        def fork_exec(*args: Any) -> int:
+            self.spawned = True
+            return start(*args)
+
+        self._replace(_posixsubprocess, "fork_exec", wraps(start)(fork_exec))
 
     def _watch_module(self, module: Any) -> None:
         for path in ASKED[module.__name__]:
@@ -277,6 +300,11 @@ class Children:
         self._shared[: len(text) + 1] = text + _END.encode()
         return True
 
+    @property
+    def has_told(self) -> bool:
+        """Whether a child has asked since `question` was called."""
+        return bool(self._shared[0])
+
     def question(self) -> SeenRead | None:
         """Return what a child has asked since the last call."""
         if not self._shared[0]:
@@ -287,10 +315,24 @@ class Children:
 
 
 def asked_by_command(command: Any) -> str:
-    """Return how a command asks for a launcher's variable that it names; empty for any other."""
+    """Return how a command asks for a launcher's variable that it, or a script that it runs, names;
+    empty for any other."""
     parts: Iterable[Any] = command if isinstance(command, (list, tuple)) else (command,)
-    words = (word for part in parts for word in re.findall(r"\w+", _word_text(part)))
+    texts = [*map(_word_text, parts)]
+    texts += [_script(word) for text in texts[:_MOST_WORDS] for word in text.split()[:_MOST_WORDS]]
+    words = (word for text in texts for word in re.findall(r"\w+", text))
     return next(filter(None, map(asked_variable, words)), "")
+
+
+def _script(word: str) -> str:
+    """Return the text of a script that a word of a command names; empty for any other word."""
+    if not word.endswith((".py", ".sh")):
+        return ""
+    try:
+        with Path(word).open("rb") as file:
+            return file.read(_MOST_OF_SCRIPT).decode(errors="replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def _word_text(part: Any) -> str:

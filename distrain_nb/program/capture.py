@@ -171,7 +171,7 @@ def _assembled(
     flags = compile(code.tree, "", "exec", _AWAITS, dont_inherit=True).co_flags
     body = Body(cell.label, code.text, asked.first_line, bool(flags & inspect.CO_COROUTINE))
     main, segments = assemble(futures, _import_lines(gathering.found), items, body)
-    roots = sorted({*local.unknown, *gathering.world.gone})
+    roots = sorted({*local.unknown, *gathering.world.modules.gone_roots})
     used = with_backend(local.imports, main)
     unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     expected, exempt = expectation(gathering, modules_in(files))
@@ -285,11 +285,16 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
     every = with_effects(settings_of(world), world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
-    by_value = {name: n.value for name, n in gathering.found.items() if name in TABLE}
     settings = concerning(every, roots, world)
+    computed = {s.attribute: s.value for s in settings if s.attribute}
+    stays = gathering.want_process_state(computed.items())
+    settings = [
+        replace(s, runs=True, attribute="") if s.attribute in stays else s for s in settings
+    ]
+    by_value = {n: v.value for n, v in gathering.found.items() if n in TABLE or n in computed}
     gathering.findings += settings_findings(settings, by_value, remaining)
     # Of a variable of the environment it is said that ranks have the notebook's.
-    unlike = (s.executed for s in settings if world.gone_since(s.executed))
+    unlike = (s.executed for s in settings if world.rebound_since(s.executed))
     lost = [e for e in unlike if world.seen.sets(e.statement)]
     executed = [s.executed for s in settings if s.runs and s.executed not in lost]
     gathering.findings += variables_of_the_world(executed, by_value, world)

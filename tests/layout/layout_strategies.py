@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from distrain_nb.layout import LAUNCHERS, PLACES, Layout, Pool
@@ -13,10 +13,8 @@ from distrain_nb.layout.pool import Alternative
 from tests.fuzzing import several
 
 examples = settings(
-    deadline=None,
     derandomize=True,
     max_examples=several(50),
-    suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 

@@ -147,6 +147,30 @@ WAYS: dict[str, tuple[str, ...]] = {
         "NAME = rank_zero_only.rank",
     ),
     "JAX": ("import jax\nask3 = [jax.process_index]", "NAME = ask3[0]() + 1"),
+    "the environment's text": (
+        "import os, re",
+        "match = re.search(r\"'RANK': '(\\d+)'\", str(os.environ))",
+        "NAME = int(match[1]) if match else 0",
+    ),
+    "a library's settings": (
+        "import asking_library",
+        "class Own(asking_library.Settings):\n    rank, lr = 0, 0.1\nown = Own()",
+        "NAME = own.rank",
+    ),
+    "an attribute by its text": (
+        "import asking_library",
+        "NAME = getattr(asking_library.only_rank_zero, 'rank', 0)",
+    ),
+    "a script of a command": (
+        "import subprocess, sys, tempfile\nfrom pathlib import Path\n"
+        "path = Path(tempfile.gettempdir(), 'asks_for_its_rank.py')\n"
+        "path.write_text(\"import os; print(os.environ.get('RANK', 0))\")",
+        "NAME = int(subprocess.check_output([sys.executable, str(path)]))",
+    ),
+    "a pool's processes": (
+        "import os, joblib\ndef ask_there(_): return int(os.environ.get('RANK', 0))",
+        "NAME = joblib.Parallel(n_jobs=2)(joblib.delayed(ask_there)(i) for i in range(2))[1]",
+    ),
     "a library's function": (
         "import asking_library",
         "NAME = asking_library.info()",
@@ -173,6 +197,11 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     library.mkdir()
     (library / "asking_library.py").write_text(
         "import os\ndef info():\n    return int(os.environ.get('RANK', 0))\n"
+        "def only_rank_zero(): pass\nonly_rank_zero.rank = int(os.environ.get('RANK', 0))\n"
+        "class Settings:\n    def __init__(self):\n"
+        "        there = {key.lower(): value for key, value in os.environ.items()}\n"
+        "        for name in ('rank', 'lr'):\n"
+        "            setattr(self, name, int(there.get(name, 0)))\n"
     )
     with pytest.MonkeyPatch.context() as patched:
         for variable in HERE:

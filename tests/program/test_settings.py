@@ -97,6 +97,39 @@ OF_PYTHON = {
         "__import__('xml.etree.ElementTree').etree.ElementTree._namespace_map['http://x']",
         "own",
     ),
+    "by a call of a call": (
+        "import sched\nsched.register_own = lambda name: (\n"
+        "    lambda value: setattr(sched, name, value))\n"
+        "sched.register_own('noted')(5)",
+        "__import__('sched').noted",
+        5,
+    ),
+    "in a container of a module": (
+        "import gc\ndef note(*_): pass\ngc.callbacks.append(note)",
+        "[f.__name__ for f in __import__('gc').callbacks].count('note')",
+        1,
+    ),
+    "on an object that a module gives": (
+        "from decimal import DefaultContext\nDefaultContext.prec = 6",
+        "__import__('decimal').DefaultContext.prec",
+        6,
+    ),
+    "in a dict that a module gives": (
+        "from mimetypes import encodings_map\nencodings_map['.own'] = 'own'",
+        "__import__('mimetypes').encodings_map['.own']",
+        "own",
+    ),
+    "computed of what has changed since": (
+        "import string\nparts = ['a', 'b']\nstring.own = ''.join(parts)\nparts.append('c')",
+        "__import__('string').own",
+        "ab",
+    ),
+    "by a function for a logger": (
+        "import logging\nown_log = logging.getLogger('of_a_function')\ndef add(log, deep=1):\n"
+        "    if deep: return add(log, 0)\n    log.addHandler(logging.NullHandler())\nadd(own_log)",
+        "len(own_log.handlers)",
+        1,
+    ),
     "in a try": (
         "try:\n    import fractions\n    fractions.own = 1\nexcept ImportError: pass",
         "__import__('fractions').own",
@@ -395,7 +428,7 @@ def test_a_variable_that_is_set_by_the_rank_beside_else_is_told(
     assert not told or warnings[0].message.startswith("MY_SHARD in the environment: ")
 
 
-@pytest.mark.parametrize("since", ["lr = 7", "def tune(q): q.set_defaults(lr=7)\ntune(p)"])
+@pytest.mark.parametrize("since", ["lr = 7", "(lambda q: q.set_defaults(lr=7))(p)"])
 def test_a_parser_with_other_defaults_than_its_text_gives_is_refused(
     kernel: Kernel, server: Server, since: str
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from distrain_nb.tuning.spec import (
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 examples = settings(
-    deadline=None,
     derandomize=True,
     max_examples=50,
-    suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 

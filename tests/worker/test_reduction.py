@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.worker.reduction import protocol
@@ -66,7 +66,7 @@ lists_of_tensors = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(number=st.integers(2, 4), wanted=lists_of_tensors, seed=st.integers(0, 1000))
 def test_sums_are_those_in_the_order_of_ranks_on_every_rank(
     three_reducers: list[str], number: int, wanted: list[tuple[str, int, bool]], seed: int

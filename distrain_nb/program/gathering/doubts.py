@@ -160,7 +160,9 @@ def rebound(
             yield Finding("capture.rebound", severity, statement.where, message)
         same = world.seen.read_then(statement) if knows_world else {}
         # What functions read which it calls counts where nothing else would tell.
-        inside = {*(same or world.read_inside(executed))} if knows_world else set()
+        inside = (
+            {*(same or world.reaches.read_inside(executed.statement))} if knows_world else set()
+        )
         inside -= {*statement.binds, "get_ipython"}  # by which IPython runs `%time`
         lines = dict.fromkeys(sorted(inside), statement.line)
         uses = statement.names(world.history.late_annotations).needs.values()
@@ -200,7 +202,7 @@ def _of_another_world(again: _MadeAgain, world: World) -> Iterator[Finding]:
     """Refuse what a statement made of names that knew the world then, and are others now."""
     for needed, executed in again:
         where = executed.statement.where
-        if gone := world.gone_since(executed) - executed.statement.binds:
+        if gone := world.rebound_since(executed) - executed.statement.binds:
             message = (
                 f"`{needed.name}` was made of `{min(gone)}` ({where}), which knew the world and has"
                 f" been set since: ranks can't make it again. Run {where} again, or move it into"
@@ -268,7 +270,7 @@ def told_by_files(needs: Mapping[str, Needed], world: World) -> Iterator[Finding
     reads = world.seen.observer.files.told
     values = [n for n in needs.values() if reads and isinstance(n.how, (Literal, Value))]
     for needed in values:
-        behind = [executed.statement for executed in world.made_of(needed.name)]
+        behind = [executed.statement for executed in world.ancestry.all_makers(needed.name)]
         for read in (r for r in reads if any(is_at(r[:3], statement) for statement in behind)):
             writing = [e for e in world.history.executed if is_at(read.written_at, e.statement)]
             if any(world.makings.uses(executed.statement) for executed in writing):
@@ -305,7 +307,7 @@ def drawn(
     """Yield a warning for the values that may have been drawn from a generator which the notebook
     had seeded by its rank."""
     seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
-    last = seeds[-1] if seeds and world.asks_for_rank(seeds[-1]) else None
+    last = seeds[-1] if seeds and world.knows_world(seeds[-1]) else None
     values = [n.name for n in needs.values() if last and isinstance(n.how, (Literal, Value))]
     origins = [(n, p) for n in values for p in world.history.of(n)[:1]]
     names = [f"`{n}`" for n, p in origins if last and p.at > last.at and _calls(p.statement.node)]
@@ -315,7 +317,7 @@ def drawn(
             f" {last.statement.where} seeds by the rank, every rank has the notebook's: draw it in"
             " the cell"
         )
-        by_package = world.seen.asked(last.statement) and not world.asks_itself(last)
+        by_package = world.seen.asked(last.statement) and not world.asks_directly(last)
         # Packages most often ask whether to print: `seed_everything(42)`.
         severity = Severity.INFO if by_package else Severity.WARNING
         yield Finding("capture.measured", severity, last.statement.where, message)

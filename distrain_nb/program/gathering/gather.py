@@ -38,7 +38,7 @@ from distrain_nb.program.gathering.resolve import (
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.gathering.unrepeated import identities, unrepeated
 from distrain_nb.program.notebook.history import SeenReads
-from distrain_nb.program.notebook.reach import Reading
+from distrain_nb.program.notebook.reach import Question
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
@@ -106,8 +106,8 @@ class Gathering:
 
     def want_inside(self, executed: Executed, but: str = "") -> None:
         """Ask for what functions read which a statement calls before the cell gives these names."""
-        statement = executed.statement
-        inside = {*self.world.read_inside(executed), *self.world.seen.read_then(statement)}
+        statement, world = executed.statement, self.world
+        inside = {*world.reaches.read_inside(statement), *world.seen.read_then(statement)}
         for name in sorted((inside & self.own) - {but}):
             self._waiting.append(PendingName(name, statement.where, required=True))
 
@@ -151,7 +151,7 @@ class Gathering:
 
     def repeat(self, name: str, executed: Executed) -> None:
         """Have every rank run a statement that gives no name; `name` says what it sets."""
-        how = SourceCode((executed,), world=self.world.asks_for_rank(executed))
+        how = SourceCode((executed,), world=self.world.knows_world(executed))
         self.repeated.append(Needed(name, None, how, (executed.statement.where,)))
         self._statement(name, executed)
 
@@ -323,7 +323,8 @@ class Gathering:
             names = needed.trial.seen.names if needed.trial else ()
             hows = [self.found[name].how for name in names if name in self.found]
             texts = [e for how in hows if isinstance(how, SourceCode) for e in how.chain]
-            is_filled = any(self.world.reads(executed, needed.name) for executed in texts)
+            reads = self.world.reaches.reads
+            is_filled = any(reads(executed.statement, needed.name) for executed in texts)
             how = self._choices.text_of(needed.name) if is_filled else None
             if how is None:
                 continue
@@ -349,9 +350,9 @@ class Gathering:
             self._take(replace(needed, how=made), pending)
             return
         if trial.bound:
-            reading = Reading("world", trial.bound, "")
-            made_again = remake_for(needed.name, needed.value, reading, pending.where, self.world)
-            self._remade(made_again, pending, needed.value)
+            question = Question("world", trial.bound, "")
+            again = remake_for(needed.name, needed.value, question, pending.where, self.world)
+            self._remade(again, pending, needed.value)
             return
         if trial.problem:
             self._not_picklable(pending, trial.problem)

@@ -17,10 +17,11 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import may_set
 from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.process import SEEDS, is_brought
-from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_anew, is_tool
+from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
+from distrain_nb.program.notebook.reach import ASKS_MACHINE
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in
@@ -44,7 +45,7 @@ def process_state(
     statements make again in every rank, as they ask for the world; and names such as
     `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
     They are in these packages or in one that they import."""
-    again = [(n, world.asks_for_rank(s.executed)) for s in settings if s.runs for n in s.names]
+    again = [(n, world.knows_world(s.executed)) for s in settings if s.runs for n in s.names]
     seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
     past, state = world.history.executed, world.seen.observer.settings
     seeds += [(e, s.name) for s in state.seeded for e in past if is_at(s[:3], e.statement)]
@@ -53,7 +54,7 @@ def process_state(
         of_cuda = name.startswith("torch.cuda")
         named = [m for m in _STATES if name.startswith(f"{m}.") and not of_cuda]
         # One of another package may seed all generators.
-        by_rank.update(dict.fromkeys(named or _STATES, world.asks_for_rank(executed)))
+        by_rank.update(dict.fromkeys(named or _STATES, world.knows_world(executed)))
     seeded = {module for module, of_world in by_rank.items() if not of_world}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         read = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
@@ -114,7 +115,7 @@ def _of_module(
         defines = is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if (made_here and defines) or (len(bound) == 1 and _writes(node, value)):
             continue
-        if is_set or not world.asked_in(module_code, name):
+        if is_set or not world.question(name, module_code):
             yield name, value
 
 
@@ -124,8 +125,11 @@ def _is_by_rank(
     """Return whether each rank sets a class's attribute by itself: the part of the class that sets
     it asks for the world, or without one the class as a whole, or a statement that fills it."""
     parts = [part for part in node.body if bound_names([part]) == {attribute}]
-    others = [node, *(executed.statement.node for executed in world.filling(module_code, name))]
-    return any(world.asked_within(module_code, part) for part in parts or others)
+    others = [
+        node,
+        *(executed.statement.node for executed in world.ancestry.filling(module_code, name)),
+    ]
+    return any(world.part_knows_world(part, module_code) for part in parts or others)
 
 
 def _of_class(cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
@@ -166,8 +170,8 @@ def from_the_world(
         if is_at(change[:3], executed.statement)
     ]
     for module, inner, executed in (*_unseen(modules, world), *seen):
-        reading, where = world.asked_by(executed), executed.statement.where
-        if reading is None or reading.kind != "world":
+        question, where = world.question_of(executed), executed.statement.where
+        if question is None or question.kind != "world":
             continue
         set_here = _set_alone(executed, module, world)
         path = next((p for p in set_here if f"{inner}.".startswith(f"{p}.")), "")
@@ -180,8 +184,8 @@ def from_the_world(
             continue
         message = (
             f"`{module}.{inner}` has the notebook's value in every rank, though"
-            f" {where} sets it by what knows `{reading.what}`"
-            f" ({reading.where}). Move that line into the cell"
+            f" {where} sets it by what knows `{question.what}`"
+            f" ({question.where}). Move that line into the cell"
         )
         refused[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
     return again, [*refused.values(), *_changed_in_parts(modules, world), *_edited(modules)]
@@ -200,7 +204,7 @@ def _set_alone(executed: Executed, module: str, world: World) -> set[str]:
     else:
         return set()
     paths = {_path_in(target, module, world) for target in targets}
-    return paths if "" not in paths and value and not world.reads_modules(value) else set()
+    return paths if "" not in paths and value and not world.reaches.reads_modules(value) else set()
 
 
 def _path_in(node: ast.expr, module: str, world: World) -> str:
@@ -279,15 +283,15 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
         changed = [name for name in own.namespace if since(name)] if own else []
         for name in changed:
             assert own is not None
-            reading = world.asked_in(own, name)
-            if reading is None or reading.kind != "world":
+            question = world.question(name, own)
+            if question is None or question.kind != "world":
                 continue
             paths = [p for p in _made_by_rank(own, name, world) if since(p) == "changed"]
             for path in paths:
                 message = (
                     f"`{module}.{path}` has changed since the import of {module}, which makes it by"
-                    f" `{reading.what}` ({reading.where}): ranks would miss the change. Make it in"
-                    " the cell"
+                    f" `{question.what}` ({question.where}): ranks would miss the change. Make it"
+                    " in the cell"
                 )
                 yield Finding("capture.not-portable", Severity.ERROR, module, message)
 
@@ -367,9 +371,9 @@ def variables_of_the_world(
     ]
     for executed in world.history.executed:
         names = world.seen.sets(executed.statement) if executed not in repeated else ()
-        reading = world.asked_by(executed) if names else None
-        if reading and reading.kind == "world":
+        question = world.question_of(executed) if names else None
+        if question and question.kind == "world":
             variables = f"{', '.join(sorted(names))} in the environment"
-            sets.append((variables, executed.statement.where, f" ({reading.what})"))
+            sets.append((variables, executed.statement.where, f" ({question.what})"))
     for parts in sets:
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))

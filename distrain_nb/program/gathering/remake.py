@@ -27,8 +27,8 @@ from distrain_nb.program.gathering.resolve import (
     is_literal,
     resolve,
 )
-from distrain_nb.program.notebook.history import at_once, first_line
-from distrain_nb.program.notebook.reach import MACHINE, name_of, needs_group
+from distrain_nb.program.notebook.history import first_line
+from distrain_nb.program.notebook.reach import asks_machine, name_of, needs_group
 from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.making import Making
-    from distrain_nb.program.notebook.reach import Reading
+    from distrain_nb.program.notebook.reach import Question
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.values.pickling import PickleTrial
 
@@ -54,7 +54,6 @@ _TOOLS = re.compile(
     r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
-ASKS_MACHINE = MACHINE | {"environ", "getenv"}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -76,11 +75,11 @@ class Remade:
 
 def remake(name: str, value: Any, where: str, world: World) -> Remade:
     """Return whether a name is made again in every rank, and what is wrong where it can't be."""
-    reading = world.learned(name)
-    if reading is not None and reading.kind == "device" and not _is_choice(value):
-        return Remade(finding=_of_machine(name, value, reading, where))
-    if reading is not None:
-        return remake_for(name, value, reading, where, world)
+    question = world.question(name)
+    if question is not None and question.kind == "device" and not _is_choice(value):
+        return Remade(finding=_of_machine(name, value, question, where))
+    if question is not None:
+        return remake_for(name, value, question, where, world)
     making = world.makings.of(name) if is_tool(value) else None
     if making and not making.work:
         return Remade(SourceCode(making.chain, "is made again by its statements"))
@@ -97,31 +96,31 @@ def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
     return replace(how, chain=(*how.chain, *since), why=why, world=True)
 
 
-def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
+def remake_for(name: str, value: Any, question: Question, where: str, world: World) -> Remade:
     """Return the same for a value that is known to have learned the world, or the machine."""
     making = world.makings.of(name)
-    if making and not reading.where and not _shows(making, value, reading):
+    if making and not question.where and not _shows(making, value, question):
         making = None
-    if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
+    if making and making.result and (question.kind == "device" or _is_result(value, making.result)):
         message = (
             f"`{name}` is captured as the notebook alone computed it"
             f" ({making.result.statement.where}): nothing in it comes from the run's ranks"
         )
         measured = Finding("capture.measured", Severity.WARNING, where, message)
-        return Remade(finding=measured if reading.kind == "world" else None)
-    if making and needs_group(value) and not world.begins_group(name):
+        return Remade(finding=measured if question.kind == "world" else None)
+    if making and needs_group(value) and not world.ancestry.begins_group(name):
         message = (
             f"`{name}` ({type(value).__name__}) belongs to a process group of the notebook, a world"
             " of 1; ranks have none before the cell makes theirs: move"
             f" {making.chain[0].statement.where} into the cell, behind `init_process_group`"
         )
         return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
-    work = (making.work or world.worked_on(name, making)) if making else None
+    work = (making.work or world.ancestry.worked_on(name, making)) if making else None
     if making and not work:
-        on = "world" if reading.kind == "world" else "machine"
-        why = f"depends on the {on} ({reading.what}), and is made again in every rank"
-        return Remade(SourceCode(making.chain, why, world=reading.kind == "world"))
-    if reading.kind == "device":
+        on = "world" if question.kind == "world" else "machine"
+        why = f"depends on the {on} ({question.what}), and is made again in every rank"
+        return Remade(SourceCode(making.chain, why, world=question.kind == "world"))
+    if question.kind == "device":
         return Remade()
     way = "no executed statement is known to create it: create it in the cell"
     if making and work:
@@ -130,20 +129,20 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
             reason = "the statement that creates it also trains"
         made = making.chain[0].statement.where
         way = f"ranks can't create their own, as {reason}: move {made} into the cell"
-    kind, at = type(value).__name__, f", {reading.where}" if reading.where else ""
-    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({reading.what}{at})"
+    kind, at = type(value).__name__, f", {question.where}" if question.where else ""
+    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({question.what}{at})"
     message = f"{head}; {way}"
     return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
 
 
-def _shows(making: Making, value: Any, reading: Reading) -> bool:
+def _shows(making: Making, value: Any, question: Question) -> bool:
     """Return whether the statements of a list or dict name the class of what is inside that is
     bound."""
     if not isinstance(value, (list, tuple, dict, set)):
         return True
     nodes = (node for executed in making.chain for node in ast.walk(executed.statement.node))
     names = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
-    return reading.what in names
+    return question.what in names
 
 
 def is_tool(value: Any) -> bool:
@@ -168,12 +167,12 @@ def _is_choice(value: Any) -> bool:
     return isinstance(value, (str, int)) or type(value).__qualname__ == "device"
 
 
-def _of_machine(name: str, value: Any, reading: Reading, where: str) -> Finding:
+def _of_machine(name: str, value: Any, question: Question, where: str) -> Finding:
     """Return what is said of an object that has such an answer in it, beside what would be another
     if it were made again: a name by time, drawn numbers, parsed arguments."""
     message = (
         f"`{name}` ({type(value).__name__}) is captured with what this machine answered"
-        f" ({reading.what}, {reading.where}): set it in the cell if the run's machine differs"
+        f" ({question.what}, {question.where}): set it in the cell if the run's machine differs"
     )
     return Finding("capture.measured", Severity.INFO, where, message)
 
@@ -183,15 +182,6 @@ def asks_anew(executed: Executed, world: World) -> bool:
     found when it ran."""
     statement = executed.statement
     return asks_machine(statement.node) and not world.changed_variables(statement)
-
-
-def asks_machine(node: ast.AST) -> bool:
-    """Return whether a statement asks its machine or its environment while it runs."""
-    return any(
-        isinstance(n, (ast.Attribute, ast.Name))
-        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
-        for n in at_once(node)
-    )
 
 
 def _is_result(value: Any, executed: Executed) -> bool:
@@ -272,12 +262,12 @@ class Choices:
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Return whether the text is sure to be right, or nothing else will do."""
-        readings = [*filter(None, map(self.world.asked_by, how.chain))]
-        if any(reading.kind == "world" for reading in readings):
+        questions = [*filter(None, map(self.world.question_of, how.chain))]
+        if any(question.kind == "world" for question in questions):
             return True
         if self._has_lost_base(value):
             return False
-        asks = readings or any(asks_anew(e, self.world) for e in how.chain)
+        asks = questions or any(asks_anew(e, self.world) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
-from distrain_nb.program.gathering.remake import ASKS_MACHINE, asks_machine, is_tool
+from distrain_nb.program.gathering.remake import is_tool
 from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
-from distrain_nb.program.notebook.reach import is_bound
-from distrain_nb.program.notebook.world import is_settings
+from distrain_nb.program.notebook.ancestry import is_settings
+from distrain_nb.program.notebook.reach import ASKS_MACHINE, asks_machine, is_bound
 from distrain_nb.program.values.data import CHANGING
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.worker.files.disk import readable_size
@@ -55,8 +55,8 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             exempt.append(f"{name}: {kind}, but for what it knows of its rank and world")
             parts = settings(name, needed.value)
         elif knows_world:
-            reading = gathering.world.learned(name)
-            asked = f" ({reading.what})" if reading else ""
+            question = gathering.world.question(name)
+            asked = f" ({question.what})" if question else ""
             exempt.append(f"{name}: {kind}, each rank makes its own, as it knows the world{asked}")
             continue
         elif is_tool(needed.value):
@@ -142,11 +142,11 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
         return False
     for executed in needed.how.chain:
         statement = executed.statement
-        if asks_machine(statement.node) or world.asks_itself(executed):
+        if asks_machine(statement.node) or world.asks_directly(executed):
             return False
         for name in statement.names().needs:
             value = gathering.notebook.namespace.get(name)
-            if is_settings(value) and not is_bound(value) and world.learned(name):
+            if is_settings(value) and not is_bound(value) and world.question(name):
                 return False
     return True
 
@@ -169,14 +169,14 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
             continue
         is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
         if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
-            if world.asked_by(executed) or asks_machine(node):
+            if world.question_of(executed) or asks_machine(node):
                 yield needed.name
             continue
         by_parts = False
         for statement in node.body:  # type: ignore[attr-defined]
             inner = replace(executed, statement=replace(executed.statement, node=statement))
             assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
-            if assigns and (world.asked_by(inner) or asks_machine(statement)):
+            if assigns and (world.question_of(inner) or asks_machine(statement)):
                 by_parts = True
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
@@ -266,10 +266,14 @@ def caches_of(
     assert isinstance(needed.how, SourceCode)
     name, chain = needed.name, needed.how.chain
     for path, function, results in caches_in(name, needed.value):
-        executed = (e for e in world.history.executed if e not in chain and world.reads(e, name))
+        executed = (
+            e
+            for e in world.history.executed
+            if e not in chain and world.reaches.reads(e.statement, name)
+        )
         code = function.__code__
         asks = code in world.seen.observer.askers or ASKS_MACHINE.intersection(code.co_names)
-        if asks or any(map(world.asked_by, executed)):
+        if asks or any(map(world.question_of, executed)):
             continue
         key = f"{path}{CACHE}"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)

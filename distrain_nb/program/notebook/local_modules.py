@@ -201,6 +201,12 @@ class OwnModules:
     gone: set[str] = field(default_factory=set)
     _known: dict[str, OwnModule | None] = field(default_factory=dict)
 
+    @property
+    def gone_roots(self) -> set[str]:
+        """The packages of modules whose reading of the world can't be seen, as their files are
+        gone."""
+        return {module.partition(".")[0] for module in self.gone}
+
     def of(self, name: str | None) -> OwnModule | None:
         """Return the module of that name, if it is the user's own."""
         if name == self.notebook.namespace.get("__name__", "__main__"):

@@ -11,7 +11,7 @@ import dis
 import inspect
 import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -256,11 +256,15 @@ class Makings:
             if mentioned and not (passive or self.uses(executed.statement)):
                 yield executed
 
-    def _sets_up(self, statement: Statement, names: set[str]) -> bool:
-        """Return whether a statement plainly changes the object, in a way that can be repeated."""
+    def _sets_up(self, statement: Statement, names: set[str], depth: int = 2) -> bool:
+        """Return whether a statement plainly changes the object, in a way that can be repeated;
+        also by the user's functions, so many calls deep."""
         if statement.is_definition:
             return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
         if any(self.stores(statement, name) for name in names):
+            return True
+        helped = self._helped(statement, names) if depth else ()
+        if any(self._sets_up(inner, {name}, depth - 1) for inner, name in helped):
             return True
         call = statement.node.value if isinstance(statement.node, ast.Expr) else None
         called = getattr(getattr(call, "func", None), "value", None)
@@ -273,6 +277,22 @@ class Makings:
             if name in names and method and sets and not loads:
                 return True
         return False
+
+    def _helped(self, statement: Statement, names: set[str]) -> Iterator[tuple[Statement, str]]:
+        """Yield the statements of a function of the user that a statement calls for an object, with
+        the name that the object has there: `lg.addHandler(h)` and `lg`, by `add(log)`."""
+        call = statement.node.value if isinstance(statement.node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            return
+        defined = next(iter(self.module.history.of(call.func.id)), None)
+        function = defined.statement.node if defined else None
+        if not isinstance(function, ast.FunctionDef):
+            return
+        arguments = dict(zip((a.arg for a in function.args.args), call.args, strict=False))
+        arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        for parameter, value in arguments.items():
+            if isinstance(value, ast.Name) and value.id in names:
+                yield from ((replace(statement, node=part), parameter) for part in function.body)
 
     def stores(self, statement: Statement, name: str) -> bool:
         """Return whether a statement stores something in an object itself, or in what it loops

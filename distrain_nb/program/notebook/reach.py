@@ -107,10 +107,20 @@ MACHINE = {
     *("list_physical_devices", "list_logical_devices", "get_visible_devices"),
     *("local_devices", "local_device_count", "default_backend"),
 }
+ASKS_MACHINE = MACHINE | {"environ", "getenv"}
+
+
+def asks_machine(node: ast.AST) -> bool:
+    """Return whether a statement asks its machine or its environment while it runs."""
+    return any(
+        isinstance(n, (ast.Attribute, ast.Name))
+        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
+        for n in at_once(node)
+    )
 
 
 @dataclass(frozen=True)
-class Reading:
+class Question:
     """What was asked, and where: the call or variable as it is written, the cell and line."""
 
     kind: Literal["world", "device"]
@@ -124,7 +134,8 @@ class Reach:
 
     `names` are in its text, `inner` in code that it calls, `passed` in functions that it gives to
     others; `attributes` are all that are looked up, by their own names. `knows` is an object of one
-    process that it takes from a package, `asks` what it asks for the world as far as texts tell.
+    process that it takes from a package, `asks` what it asks for the world as far as texts tell,
+    `passed_asks` what functions ask that it gives to others.
     """
 
     names: dict[Name, None] = field(default_factory=dict)
@@ -133,6 +144,7 @@ class Reach:
     attributes: set[str] = field(default_factory=set)
     knows: str = ""
     asks: list[str] = field(default_factory=list)
+    passed_asks: list[str] = field(default_factory=list)
 
     @property
     def machine(self) -> str:
@@ -157,6 +169,24 @@ class Reaches:
         """Return the names that a part of a module's text reads."""
         return _Look(self.modules, module).at(node)
 
+    def reads(self, statement: Statement, name: str) -> bool:
+        """Return whether a statement of the notebook, or code that it calls, reads a name of it."""
+        notebook = self.modules.notebook
+        reach = self.of(statement, notebook)
+        return (notebook, name) in {**reach.names, **reach.inner}
+
+    def read_inside(self, statement: Statement) -> set[str]:
+        """Return the names of the notebook that functions read which a statement calls."""
+        notebook = self.modules.notebook
+        return {name for module, name in self.of(statement, notebook).inner if module is notebook}
+
+    def reads_modules(self, node: ast.AST) -> bool:
+        """Return whether an expression of the notebook, or code that it calls, reads a module
+        beside it."""
+        notebook = self.modules.notebook
+        reach = self.within(node, notebook)
+        return any(module is not notebook for module, _ in {**reach.names, **reach.inner})
+
 
 @dataclass
 class _Look:
@@ -178,6 +208,7 @@ class _Look:
                     if type(function) is FunctionType:
                         inside._enter(function)
                 self.reach.passed |= inside.reach.inner
+                self.reach.passed_asks += inside.reach.asks
             elif isinstance(node, _DEFINITIONS):
                 self._define(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -232,14 +263,16 @@ class _Look:
             self.reach.names[own, name] = None
 
     def _look_up(self, call: ast.Call) -> None:
-        """Add the names that `vars` and `getattr` take from a module."""
+        """Add what `getattr` takes by a text that is written, and the names that it and `vars` may
+        take from a module otherwise."""
         function = resolve(call.func, self.module.namespace)
         if function not in (vars, getattr) or not call.args:
             return
         base = resolve(call.args[0], self.module.namespace)
         own = self.modules.of(base.__name__) if isinstance(base, ModuleType) else None
         key = call.args[1] if call.args[1:] else None
-        if own and isinstance(key, ast.Constant):
+        if function is getattr and isinstance(key, ast.Constant):
+            self.reach.attributes.add(str(key.value))
             self._member(base, str(key.value), ast.unparse(call), self.reach.names)
         elif own:
             self.reach.names |= {(own, name): None for name in own.history.bindings}

@@ -1,6 +1,6 @@
 """Whether values can be read again from their pickles, and what they lack then.
 
-Reading runs code of the user's classes, and their copies end. So it happens in a fork.
+Question runs code of the user's classes, and their copies end. So it happens in a fork.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.changes import is_package
+from distrain_nb.observed.frames import is_package
 from distrain_nb.program.values.forked import in_fork
 from distrain_nb.program.values.pickling import Definitions, NotebookWriter, Seen
 from distrain_nb.program.values.refusals import LostPart, PickleProblem, innermost
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LIMIT_S = 5.0
 _CREATE = "create it in the cell"
 _READABLE = "let its class define __reduce__, or create it in the cell"
-# Reading values of these alone runs nobody's code.
+# Question values of these alone runs nobody's code.
 _PLAIN = {"builtins", "numpy", "numpy.dtypes", "torch", "torch.nn.parameter"}
 # Their threads are not in a fork, which would wait for them.
 _THREADED = {"jax", "jaxlib", "tensorflow", "keras", "tf_keras"}
