@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
-from distrain_nb.backends.remote.delivery import ProgramFolder, loose_files
+from distrain_nb.backends.remote.delivery import ProgramFolder, loose_files, with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
@@ -168,12 +168,12 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def stage(self, program: Path, tell: Listener) -> JsonObject:
         """Lay down the program, the worker and the environment, which only this user may read."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files = list(loose_files(ProgramFolder(program, ())))
+        files = list(with_bytecode(loose_files(ProgramFolder(program, ()))))
         for number, (name, path) in enumerate(files):
             tell(Progress("copying the code", number, len(files)))
             target = self.folder / shared.CODE / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+            shutil.copy2(path, target)  # bytecode counts for a file of the same time
         shutil.copy(start.__file__, self.folder / START)
         self._tell(retried_variables(1, self.spec.retries) if self.spec.retries else {})
         return {"folder": str(self.folder)}
