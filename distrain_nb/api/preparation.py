@@ -222,7 +222,10 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
     remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
     if job.layout.size > 1 or plan.ranks_per_replica > 1:
         modules = texts_of_modules(job.program)
-        started = own_processes(main, segments, plan.ranks_per_replica, modules)
+        # Trials add arguments, and so may a program that names sys.argv.
+        has_others = job.trial is not None or "argv" in main
+        passed = None if has_others else job.program.arguments
+        started = own_processes(main, segments, plan.ranks_per_replica, modules, passed)
         return (*started, *findings_in(main, segments, remote))
     return about_storage(main, segments, remote) if remote else ()
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.run.prompts import Dialogues, Question
 from distrain_nb.ui.frontend import can_answer
@@ -150,7 +151,7 @@ def _refuse(run: Run) -> None:
     if not run.is_here:
         raise OptionError(
             f"{run.title} can't be debugged: a rank's prompt is for runs on this machine, and it "
-            f"runs on {run.backend}"
+            f"runs on {find(run.backend).title}"
         )
     if run.state.final:
         raise OptionError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -112,7 +113,8 @@ def _add_tools(verb: Verb) -> None:
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must contain")
     form = verb("form", "build a pool layout in a form that checks every field as you type")
-    form.add_argument("layout", nargs="?", default="", metavar="NAME", help="saved layout to open")
+    opened = "saved layout to open, or options of a cell"
+    form.add_argument("layout", nargs="?", default="", metavar="NAME|OPTIONS", help=opened)
     _add_case(verb("advise", "recommend a distribution for a job, and check its cell"))
     verb("doctor", "check this machine: what jobs need, what is missing and how to install it")
     clean = verb("clean", "list caches and old runs that can be deleted, and delete them")
@@ -208,4 +210,6 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
 
 def line_options(words: list[str]) -> argparse.Namespace:
     """Return the verb and its options. Raises OptionError, and HelpAsked."""
+    if words[:1] == ["form"] and words[1:] and not any(word in HELP for word in words):
+        return argparse.Namespace(verb="form", layout=shlex.join(words[1:]))  # or a cell's options
     return line_parser().read(words)

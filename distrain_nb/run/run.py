@@ -77,6 +77,11 @@ class Run(Waitable[R]):
         return self.record.backend
 
     @property
+    def _place(self) -> str:
+        """Where it runs, in words."""
+        return self._backend.title
+
+    @property
     def is_here(self) -> bool:
         """Whether its ranks are processes of this machine, which know its folder."""
         return self._backend.here
@@ -258,7 +263,7 @@ class Run(Waitable[R]):
         with readable(self.record):
             log = carrier_log.read(self.folder)
         if not log:
-            raise OptionError(f"run {self.id} has no background process: it runs on {self.backend}")
+            raise OptionError(f"run {self.id} has no background process: it runs on {self._place}")
         return log
 
     @property
@@ -283,7 +288,7 @@ class Run(Waitable[R]):
 
         backend = self._backend
         if not isinstance(backend, SdkRemoteBackend):
-            raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
+            raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self._place}")
         try:
             return backend.sdk_job(self.record.handle, self.folder)
         except RunNotReady as error:

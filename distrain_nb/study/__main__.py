@@ -13,7 +13,7 @@ from pathlib import Path
 
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.carrier_log import run_as_owner
+from distrain_nb.backends.remote.carrier_log import NoLock, run_as_owner
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room
@@ -28,7 +28,11 @@ RESERVE_FILES, RESERVE_BYTES = 4, 32 << 10
 def main(folder: Path) -> None:
     """Own the study until it ends; return at once if another process owns it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    run_as_owner(folder, partial(_own_study, folder))
+    try:
+        run_as_owner(folder, partial(_own_study, folder))
+    except NoLock as error:
+        if not Status.read(folder).state.final:
+            _fail(folder, str(error))
 
 
 def _own_study(folder: Path) -> None:
@@ -41,10 +45,13 @@ def _own_study(folder: Path) -> None:
         with suppress(Exception):
             _stop_trials(folder)
         expected = isinstance(error, DistrainError)
-        message = str(error) if expected else f"{type(error).__name__}: {error}"
-        Status.read(folder).enter(State.FAILED, "failed", error=message).write(folder)
+        _fail(folder, str(error) if expected else f"{type(error).__name__}: {error}")
     finally:
         give_up_reserve(folder)
+
+
+def _fail(folder: Path, message: str) -> None:
+    Status.read(folder).enter(State.FAILED, "failed", error=message).write(folder)
 
 
 def _carry(folder: Path) -> None:

@@ -79,8 +79,8 @@ def _below_median(curve: Curve, curves: Sequence[Curve], sign: float) -> str:
     if best >= median:
         return ""
     return (
-        f"its best value up to {until:g}, {sign * best:.4g}, is worse than the median of the "
-        f"others' averages, {sign * median:.4g}"
+        f"its best value so far, {sign * best:.4g}, is worse than the median of the others' "
+        f"averages, {sign * median:.4g}"
     )
 
 

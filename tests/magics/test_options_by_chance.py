@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+
+import pytest
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.magics import _words
@@ -32,3 +35,9 @@ def test_lines_by_chance() -> None:
                 options = parse(_words(line))
                 if parse is cell_options and options:
                     assert str(read(options).layout)
+
+
+@pytest.mark.parametrize("words", ["night", "--on slurm --workers '4*gpu:8'", "--spot"])
+def test_a_form_opens_with_a_name_or_the_options_of_a_cell(words: str) -> None:
+    options = line_options(["form", *shlex.split(words)])
+    assert (options.verb, shlex.split(options.layout)) == ("form", shlex.split(words))

@@ -106,6 +106,36 @@ def test_where_a_condition_decides_it_is_a_warning(test: str) -> None:
     assert [f.severity for f in found(UNSURE.format(test=test))] == [Severity.WARNING]
 
 
+PARSED = """
+import argparse, horovod
+parser = argparse.ArgumentParser()
+parser.add_argument("-n", "--num-proc", type=int)
+parser.add_argument("--here", action="store_true", dest="locally")
+if __name__ == "__main__":
+    args = parser.parse_args()
+    args.lr = 0.1
+    if args.num_proc:
+        horovod.run(train, np=args.num_proc)
+    elif args.locally:
+        horovod.run(train, np=4)
+    else:
+        train(args)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [((), 0), (("--lr=1",), 0), (("--num-proc", "2"), 10), (("-n2",), 10), (("--he",), 12)],
+)
+def test_a_world_of_its_own_that_an_argument_asks_for_is_one_if_it_is_passed(
+    arguments: tuple[str, ...], line: int
+) -> None:
+    found = own_processes(PARSED, (Segment(1, 14, "train.py", 1),), 2, arguments=arguments)
+    lines = {int(finding.where.rpartition(" ")[2]) for finding in found}
+    assert (line in lines) if line else not lines
+    assert len(own_processes(PARSED, (Segment(1, 14, "train.py", 1),), 2)) == 2
+
+
 def test_each_machine_may_start_its_own_as_one_of_several() -> None:
     node = "import os, torch.multiprocessing as mp\nnode = int(os.environ['RANK'])\n"
     assert found(f"{node}mp.spawn(train, args=(node,), nprocs=2)", ranks=1) == []

@@ -230,6 +230,7 @@ def _bring_module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "match 'b':\n    case 'a':\n        import nowhere_at_all",
         "import importlib\nif len('a') > 1:\n    importlib.import_module('nowhere_at_all')",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import nowhere_at_all",
     ],
 )
 def test_a_module_that_a_condition_asks_for_may_be_missing(kernel: Kernel, cell: str) -> None:

@@ -69,7 +69,7 @@ def test_what_is_no_job(home: None) -> None:
 
 
 def test_a_run_on_this_machine_has_none(home: None) -> None:
-    with pytest.raises(OptionError, match="it runs on local"):
+    with pytest.raises(OptionError, match="it runs on this machine"):
         api.submit("pass", wait=True).sdk_job()
     store = Store()
     record = store.add("night", "vertex", "", "--on vertex", handle={"rehearsal": True})

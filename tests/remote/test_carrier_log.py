@@ -155,6 +155,6 @@ def test_a_rehearsal_whose_services_do_not_start_fails_and_says_why(store: Store
 def test_a_run_of_this_machine_has_no_carrier(store: Store) -> None:
     run = stored_run(store)
     with pytest.raises(
-        OptionError, match=f"run {run.id} has no background process: it runs on local"
+        OptionError, match=f"run {run.id} has no background process: it runs on this machine"
     ):
         run.carrier_log()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
+import shutil
 import stat
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.base import Job
+from distrain_nb.backends.remote.delivery import with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.service import LogEntry, Observed
 from distrain_nb.backends.remote.shared_folder import (
@@ -89,6 +92,31 @@ def staged(tmp_path: Path) -> Make:
         return service
 
     return make
+
+
+def test_the_workers_files_are_links_to_those_of_the_last_job(
+    staged: Make, tmp_path: Path
+) -> None:
+    """Also of one whose carrier was killed before it was sent; a job's folder may go."""
+    first, second = (staged("print('hello')", 1, name=name) for name in ("one", "two"))
+    of_worker, of_program = Path("worker/distrain_nb/__init__.py"), Path("program/main.py")
+    code = [service.folder / shared.CODE for service in (first, second)]
+    assert os.path.samefile(*(folder / of_worker for folder in code))
+    assert not os.path.samefile(*(folder / of_program for folder in code))
+    second.stage(tmp_path / "program", lambda progress: None)
+    shutil.rmtree(second.folder)
+    third = staged("print('hello')", 1, name="three")
+    assert (third.folder / shared.CODE / of_worker).stat().st_nlink == 1
+    assert (code[0] / of_worker).exists()
+
+
+def test_bytecode_goes_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "new.py").write_text("")
+    done = tmp_path / "done.py"
+    done.write_text("")
+    compiled = Path(py_compile.compile(str(done), doraise=True) or "")
+    files = [("a/new.py", tmp_path / "new.py"), ("a/done.py", done)]
+    assert dict(with_bytecode(files)) == {**dict(files), f"a/__pycache__/{compiled.name}": compiled}
 
 
 def lines(entries: object) -> dict[str, list[str]]:

@@ -246,9 +246,10 @@ def test_an_exported_script_is_one_for_sbatch(slurm: Cluster, tmp_path: Path) ->
 
 
 def test_one_question_for_all_jobs(slurm: Cluster, work: Path) -> None:
-    """Four runs ask the controller no more often than one does."""
+    """Four runs ask the controller no more often than one does, and have one carrier."""
     runs = [d.submit("1", on="slurm", sbatch="--hold", name=f"held{n}") for n in range(4)]
     assert all(eventually(lambda run=run: "held" in run.status.note) for run in runs)
+    assert len({run.status.supervisor for run in runs}) == 1
     slurm.run("sdiag", "--reset")
     begin = time.monotonic()
     time.sleep(4)

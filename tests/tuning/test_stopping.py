@@ -67,7 +67,7 @@ def test_a_trial_is_stopped_below_the_median_of_the_averages_up_to_its_step() ->
     ended = [line(1, 3, 9), line(2, 4, 9), line(3, 5, 9)]  # averages up to step 2: 2, 3, 4
     rule = MedianStopping()
     assert reason_to_stop(rule, "max", line(2.9, 2), ended) == (
-        "its best value up to 2, 2.9, is worse than the median of the others' averages, 3"
+        "its best value so far, 2.9, is worse than the median of the others' averages, 3"
     )
     assert not reason_to_stop(rule, "max", line(3, 0), ended), "strictly below, by its best value"
     assert not reason_to_stop(rule, "max", line(2.9, 2), ended[:2]), "two are too few"

@@ -72,7 +72,7 @@ STUCK = {
         2, ["/venv/site-packages/xla/a.py", 1, "step", 3, False, True], OTHER_LINE
     ),
     "waits for input that nobody gives": rank(2, OTHER_LINE, call="read", target="pipe:[7]"),
-    "sleeps again and again in a loop": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
+    "waits in a loop of short sleeps": rank(2, OTHER_LINE, call="sleep", grows={"switches": 1}),
     "runs in a loop": rank(2, [*OTHER_LINE[:5], False], call="", state="R", loop="while"),
 }  # fmt: skip
 

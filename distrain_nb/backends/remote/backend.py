@@ -20,6 +20,7 @@ from distrain_nb.backends.remote.log_ordering import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT, delete_variables
 from distrain_nb.backends.remote.processes import processes_of, start_detached
 from distrain_nb.backends.remote.service import Pace, Service
+from distrain_nb.backends.remote.sharing import CARRIER, hand_over
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, fill_placeholders
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
@@ -36,7 +37,6 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.status import Owner, Progress, State, Status, request_cancel
 
-CARRIER = "distrain_nb.backends.remote"
 START_AGAIN_AFTER_S = 20.0
 
 
@@ -58,13 +58,15 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
 
     `pace` says how often its service is asked, and how long its log may take to be whole.
     `packages` are distributions without which nothing can be submitted; `extra` of ours brings
-    them.
+    them. `shares_carriers` says that one process may carry several runs, whose services then serve
+    several threads.
     """
 
     has_image = True
     pace: ClassVar[Pace] = Pace()
     packages: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
+    shares_carriers: ClassVar[bool] = False
 
     @abstractmethod
     def service(self, spec: JsonObject, endpoints: Mapping[str, str], folder: Path) -> Service:
@@ -104,7 +106,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             folder
         )
         self._begin(folder, rehearsed=submission.rehearse is not None)
-        start_carrier(folder)
+        self._start_carrying(folder)
 
     def has_begun(self, folder: Path) -> bool:
         return (folder / STATUS_FILE).exists()
@@ -116,7 +118,15 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         """Raise CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
         self._write(plan, plan.spec(), folder, {MLFLOW_RUN: mlflow_variable(folder, study=False)})
-        start_carrier(folder)
+        self._start_carrying(folder)
+
+    def _start_carrying(self, folder: Path) -> None:
+        """Have a new run carried. One that has lost its carrier gets one of its own: it may be what
+        ended that."""
+        if self.shares_carriers:
+            hand_over(folder)
+        else:
+            start_carrier(folder)
 
     def _write(
         self, plan: RemotePlanT, template: Spec, folder: Path, variables: Mapping[str, str]

@@ -125,10 +125,33 @@ MOST_BYTES = 512 << 10  # of each of the two files
 def start(folder: Path) -> None:
     """Have this process, whose output goes to the log already, write there what it logs, and what
     ends it."""
+    logging.getLogger().addHandler(_handler(folder, takes_output=True))
+    _start()
+
+
+@contextmanager
+def in_thread(folder: Path) -> Iterator[None]:
+    """Have what this thread logs in the log of that run, of several that this process carries."""
+    handler, thread = _handler(folder, takes_output=False), threading.get_ident()
+    handler.addFilter(lambda record: record.thread == thread)
+    logging.getLogger().addHandler(handler)
+    _start()
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+
+
+def _handler(folder: Path, *, takes_output: bool) -> _File:
     handler = _File(folder / CARRIER_LOG, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8",
                     errors="backslashreplace")  # fmt: skip
+    handler.takes_output = takes_output
     handler.setFormatter(_Formatter(_secrets(folder)))
-    logging.getLogger().addHandler(handler)
+    return handler
+
+
+def _start() -> None:
     logging.getLogger(LOGGER).setLevel(logging.INFO)
     sys.excepthook = _ended_by
     threading.excepthook = lambda args: _ended_by(
@@ -146,11 +169,13 @@ def read(folder: Path) -> str:
 
 
 class _File(RotatingFileHandler):
-    """Takes along what the process prints when it begins the next file."""
+    """Takes along what the process prints when it begins the next file, if that goes there."""
+
+    takes_output = True
 
     def doRollover(self) -> None:  # noqa: N802
         super().doRollover()
-        if self.stream:
+        if self.stream and self.takes_output:
             # These two are what `print`, libraries in C and tracebacks of threads write to. They
             # would go on in the file that was renamed.
             for descriptor in (1, 2):

@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -114,6 +115,17 @@ def files_of_worker() -> Iterator[tuple[str, Path]]:
     """Yield the files that start the ranks, by their names below a folder on PYTHONPATH."""
     for name, path in worker_files().items():
         yield from _files(path, name) if path.is_dir() else [(name, path)]
+
+
+def with_bytecode(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
+    """Yield the files, each with what this Python has compiled of it: the same Python elsewhere
+    need not compile it anew if the file keeps its time; another passes it over."""
+    for name, path in files:
+        yield name, path
+        if path.suffix == ".py":
+            compiled = Path(cache_from_source(str(path)))
+            if compiled.is_file():
+                yield f"{name.rpartition('/')[0]}/__pycache__/{compiled.name}", compiled
 
 
 def _files(folder: Path, name: str) -> Iterator[tuple[str, Path]]:

@@ -36,8 +36,10 @@ def start_detached(
     *,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
+    passed: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a process of Python that outlives this one; what it prints goes to the end of *log*."""
+    """Start a process of Python that outlives this one; what it prints goes to the end of *log*. It
+    gets the open files *passed*."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             [python, *arguments],
@@ -48,6 +50,7 @@ def start_detached(
             stderr=subprocess.STDOUT,
             # Ctrl+C and a closed terminal reach the process group of the kernel, not this one.
             start_new_session=True,
+            pass_fds=passed,
         )
     _started[:] = [item for item in _started if item.poll() is None]
     _started.append(process)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
+from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT
 from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.submission import Submission, fill_placeholders
 from distrain_nb.errors import DistrainError
@@ -52,7 +52,7 @@ class ResumingBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         spec["variables"] = {**variables}
         replace(submission, spec=spec, kernel=None).write(folder)
         self._begin(folder, rehearsed=False)
-        start_carrier(folder)
+        self._start_carrying(folder)
 
 
 def _checkpoints(spec: JsonObject) -> Path | None:

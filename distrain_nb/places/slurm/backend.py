@@ -33,6 +33,7 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
     """Jobs on the nodes of a cluster that share a file system with this machine."""
 
     name, title, options, has_image = "slurm", "Slurm", SlurmOptions, False
+    shares_carriers = True
     example: ClassVar = {"workers": "2"}
     reads = READS
     pace = Pace(look=0.5, quiet=0)  # the replicas close their logs before they say how they ended

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.advice import training
 from distrain_nb.program.advice.horovod import horovod
+from distrain_nb.program.advice.parsed import defaults
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code, used
 from distrain_nb.program.advice.starters import own_place, starters
@@ -46,9 +47,14 @@ _DECIDING = (
 )
 
 
-def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
+def taken(
+    tree: ast.Module,
+    varied: Collection[str] = (),
+    parsed: Mapping[str, object] = MappingProxyType({}),
+) -> ast.Module:
     """Return the tree without the arms that a comparison with a constant rules out: of names that
-    the program sets once, at its top, to a constant, but for those in `varied`."""
+    the program sets once, at its top, to a constant, but for those in `varied`, and of what is
+    `parsed`, such as `args.spawn`."""
     nodes = ast.walk(tree)
     times = Counter(n.arg if isinstance(n, ast.arg) else bound_by(n, nested=False) for n in nodes)
     known: dict[str, object] = {}  # the names with one value, by the only statement that sets them
@@ -57,17 +63,18 @@ def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
             names = (target.id for target in statement.targets if isinstance(target, ast.Name))
             once = (name for name in names if times[name] == 1 and name not in varied)
             known |= dict.fromkeys(once, statement.value.value)
-    if not known:
+    if not known and not parsed:
         return tree
-    whole: ast.Module = _Arms(known).visit(deepcopy(tree))  # others read the tree too
+    whole: ast.Module = _Arms(known, parsed).visit(deepcopy(tree))  # others read the tree too
     return whole
 
 
 class _Arms(ast.NodeTransformer):
     """Puts the arm that is taken in the place of each `if` and `match`."""
 
-    def __init__(self, known: Mapping[str, object]) -> None:
+    def __init__(self, known: Mapping[str, object], parsed: Mapping[str, object]) -> None:
         self._known = known
+        self._parsed = parsed
 
     def visit(self, node: ast.AST) -> Any:
         node = self.generic_visit(node)
@@ -83,6 +90,8 @@ class _Arms(ast.NodeTransformer):
 
     def _value(self, test: ast.expr) -> object:
         """Return what a test gives, if only constants decide."""
+        if ast.unparse(test) in self._parsed:
+            return self._parsed[ast.unparse(test)]
         nodes = [*ast.walk(test)]
         unknown = (n for n in nodes if isinstance(n, ast.Name) and n.id not in self._known)
         if any(unknown) or not all(isinstance(node, _DECIDING) for node in nodes):
@@ -175,10 +184,12 @@ def own_processes(
     segments: Sequence[Segment],
     ranks_per_replica: int,
     modules: Mapping[str, str] = MappingProxyType({}),
+    arguments: Sequence[str] | None = None,
 ) -> tuple[Finding, ...]:
     """Return the calls that start processes themselves in a program of several ranks, or give all
     ranks the same address: an error where it is sure to fail, which repairs of the cell put right.
-    `modules` are the texts of the program's own modules, by their files."""
+    `modules` are the texts of the program's own modules, by their files; `arguments` are all that
+    the program gets, None where that isn't known."""
     first, trees, places = main.count("\n") + 2, [], [*segments]
     for file, text in modules.items():
         tree = plain(text).tree
@@ -189,7 +200,7 @@ def own_processes(
             first = last + 1
     check = partial(starters, text=main, ranks_per_replica=ranks_per_replica)
     place = partial(own_place, text=main, ranks_per_replica=ranks_per_replica)
-    return _found(main, places, (check, place), modules=trees)
+    return _found(main, places, (check, place), modules=trees, arguments=arguments)
 
 
 def avoids_nccl(main: str) -> str:
@@ -204,11 +215,13 @@ def _found(
     checks: Sequence[Callable[[Code], Iterator[Note]]],
     varied: Collection[str] = (),
     modules: Sequence[ast.Module] = (),
+    arguments: Sequence[str] | None = None,
 ) -> tuple[Finding, ...]:
     tree = plain(main).tree
     if tree is None:
         return ()
-    module = taken(tree, varied)
+    parsed = {} if arguments is None else defaults(tree, arguments)
+    module = taken(tree, varied, parsed)
     if modules:  # first, so that names mean what the program itself has by them
         every = [statement for tree in modules for statement in tree.body]
         kinds = (ast.Import, ast.ImportFrom, ast.Assign)

@@ -164,17 +164,23 @@ class ImportedModule:
 
 
 def _optional(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is below a `try` with handlers, or below a condition other than on `__name__`."""
+    """Yield what is below a `try` with handlers, a `with suppress(…)`, or a condition other than on
+    `__name__`."""
     for node in ast.walk(tree):
         guards = isinstance(node, ast.Try) and node.handlers
-        asks = isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test)
-        if guards or asks:
-            for statement in (*node.body, *node.orelse):  # type: ignore[attr-defined]
+        asks = isinstance(node, ast.If | ast.While) and "__name__" not in ast.unparse(node.test)
+        if guards or asks or (isinstance(node, ast.With) and _suppresses(node)):
+            for statement in (*node.body, *getattr(node, "orelse", ())):  # type: ignore[attr-defined]
                 yield from ast.walk(statement)
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 for statement in case.body:
                     yield from ast.walk(statement)
+
+
+def _suppresses(node: ast.With) -> bool:
+    calls = (item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call))
+    return any(ast.unparse(call.func).rpartition(".")[2] == "suppress" for call in calls)
 
 
 def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:

@@ -152,7 +152,7 @@ def _resting(rank: SeenRank, answer: Dict[str, Any], library: Sequence[Any], pla
     if "sleep" in calls and calls <= {"sleep", ""}:
         if rests:
             return Act(rank.label, SLEEPS, "sleeps", place)
-        return Act(rank.label, POLLS, "sleeps again and again in a loop", place)
+        return Act(rank.label, POLLS, "waits in a loop of short sleeps", place)
     cause = _cause(rank, library, last.call, last.target)
     if cause in _BELOW:
         if any(child.call == "sleep" for child in last.children):

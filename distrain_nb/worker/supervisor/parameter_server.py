@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from importlib.metadata import distributions
 from typing import Optional
 
 _NAMES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow")
@@ -28,6 +27,8 @@ def serve() -> None:
 
 def _version() -> Optional[str]:
     """Return TensorFlow's version without importing it; None where it is not installed."""
+    from importlib.metadata import distributions  # brings 30 modules, of email too
+
     for distribution in distributions():
         if (distribution.metadata["Name"] or "").lower() in _NAMES:
             return distribution.version
