@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 LOOK_EVERY_S = 0.02
-ENDS_WITHIN_S = 15.0
+ENDS_WITHIN_S = 60.0  # a job elsewhere takes longer than ranks here
 
 
 class SessionHandle:
@@ -228,7 +228,9 @@ class SessionHandle:
             raise OptionError(
                 f"session {self.name} has no rank {rank}; it has {', '.join(map(str, ranks))}"
             )
-        self._ask({"ask": RESTART, "ranks": numbers})
+        answer = self._ask({"ask": RESTART, "ranks": numbers})
+        if error := answer.get("error"):
+            raise DistrainError(str(error))
 
     def stop(self) -> None:
         """End its ranks, and a cell that is at work in them; returns when they have gone."""

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
 from distrain_nb.backends.options import NoOptions
+from distrain_nb.backends.sessions import submit_cell
 from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
 from distrain_nb.places.local.machine import gpus_of, machine
 from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
-from distrain_nb.places.local.warm import submit_cell, submit_run
+from distrain_nb.places.local.warm import submit_run
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
     CHECKPOINTS_FOLDER,
