@@ -20,11 +20,12 @@ from distrain_nb.backends.base import HoldsSessions
 from distrain_nb.backends.options import declared
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError, OptionError
-from distrain_nb.layout.options import seconds
+from distrain_nb.layout.options import duration, seconds
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, working_folder
 from distrain_nb.program.program import report
 from distrain_nb.run.session import LOOK_EVERY_S, SessionHandle, session_folders
+from distrain_nb.run.summary import plural
 from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.session import REQUESTS, SESSIONS_FOLDER, SessionFile
 from distrain_nb.worker.files.status import Owner, State
@@ -109,7 +110,8 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
     given = _given(options)
     line = json.dumps({key: value for key, value in given.items() if key not in _UNKEPT})
     kernel = Owner.of(os.getpid())
-    SessionFile(name, backend.name, line, limit, time.time(), kernel).write(folder)
+    file = SessionFile(name, backend.name, line, limit, time.time(), kernel, _held(prepared))
+    file.write(folder)
     started = Session(folder)
     report("starting ranks")
     try:
@@ -122,6 +124,18 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return started
+
+
+def _held(prepared: Prepared) -> str:
+    """Return which machines a session keeps from others, for how long at most and at what price;
+    empty where it has none elsewhere."""
+    if prepared.backend.here:
+        return ""
+    layout, cost = prepared.job.layout, prepared.cost
+    machines = f"{plural(layout.size, 'replica')} on {prepared.backend.title}"
+    at_most = f"for at most {duration(layout.timeout)} (--timeout)" if layout.timeout else ""
+    price = f"at {cost.price.per_hour} per hour" if cost and cost.price else ""
+    return " ".join(filter(None, (machines, at_most, price)))
 
 
 def _given(options: Options) -> dict[str, object]:

@@ -25,6 +25,7 @@ from distrain_nb.worker.files.request import SessionQuery, ask
 from distrain_nb.worker.files.session import (
     END,
     GET,
+    MEMORY_FILE,
     PUT,
     REQUESTS,
     RESTART,
@@ -36,6 +37,7 @@ from distrain_nb.worker.files.session import (
     names_of,
 )
 from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.machine.system import resident_bytes
 from distrain_nb.worker.rank import values
 
 if TYPE_CHECKING:
@@ -90,6 +92,17 @@ class SessionHandle:
         present, file = self.present, self.file
         since = time.time() - max(present.since, file.created)
         return 0.0 if present.run else since, file.idle
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that its ranks have; elsewhere those after the last cell."""
+        here = [process.pid for process in self.ranks.values() if process.pid]
+        if here:
+            return sum(map(resident_bytes, here))
+        try:
+            return int((self.folder / MEMORY_FILE).read_text())
+        except (OSError, ValueError):
+            return 0
 
     # -- cells --------------------------------------------------------------------------------
 
@@ -270,9 +283,11 @@ def kernel_name() -> str:
     return f"{owner.pid}-{owner.started}"
 
 
-def session_folders() -> list[Path]:
-    """Return the folders of all sessions, those that have ended too; the newest first."""
-    folders = [path.parent for path in (home() / SESSIONS_FOLDER).glob(f"*/{SESSION_FILE}")]
+def session_folders(below: Path | None = None) -> list[Path]:
+    """Return the folders of all sessions, those that have ended too; the newest first. `below` is
+    another DISTRAIN_HOME."""
+    there = ((below or home()) / SESSIONS_FOLDER).glob(f"*/{SESSION_FILE}")
+    folders = [path.parent for path in there]
     return sorted(folders, key=lambda folder: -folder.stat().st_mtime)
 
 

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api.sessions import session, start_session
-from distrain_nb.errors import CaptureError, OptionError
+from distrain_nb.errors import CaptureError, OptionError, RunNotFound
+from distrain_nb.run import Store
 from distrain_nb.run.session import find_session
+from distrain_nb.server import table
+from distrain_nb.server.access import open_session
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.session import notebook
@@ -223,6 +226,17 @@ def test_a_session_that_cannot_be_is_refused(home: Path) -> None:
     with pytest.raises(OptionError, match="Vertex AI has no sessions"):
         start_session("lab", "2h", {"on": "vertex"})
     assert not (home / "sessions" / "lab").exists()
+
+
+def test_a_page_shows_sessions_and_ends_them(lab: Lab) -> None:
+    lab.lines("x = 1")
+    (row,) = table.LISTS["sessions"](Store(), {})["sessions"]
+    assert (row["name"], row["ranks"], row["place"], row["state"]) == ("lab", "2", "local", "ready")
+    assert row["last"].startswith("run ") and row["memory"] and row["limit"] == "2 h 00 min"
+    with pytest.raises(RunNotFound):
+        open_session(Store(), "../lab")
+    open_session(Store(), "lab").stop()
+    assert table.LISTS["sessions"](Store(), {})["sessions"][0]["state"] == "ended"
 
 
 def test_an_idle_session_ends(home: Path) -> None:

@@ -7,12 +7,11 @@ an order to the replicas (`worker/files/orders.py`), whose files have what they 
 
 from __future__ import annotations
 
-import json
 import select
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,7 +34,15 @@ from distrain_nb.worker.files import orders
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.orders import CELL, LEAVE, PROGRAM, STOP, VALUES, Order
-from distrain_nb.worker.files.session import END, GET, NAMES, NAMES_FILE, PUT, RESTART
+from distrain_nb.worker.files.session import (
+    END,
+    GET,
+    MEMORY_FILE,
+    NAMES,
+    NAMES_FILE,
+    PUT,
+    RESTART,
+)
 from distrain_nb.worker.files.status import Process, State, Status, request_cancel
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.supervisor.crew import has_left
@@ -72,6 +79,7 @@ class JobRanks(Ranks):
         self._beats: dict[int, tuple[str, float]] = {}
         self._number = orders.START
         self._address = ""
+        self._memory: dict[int, int] = {}
         self._ending, self._why = False, ""
         self._present: Path | None = None
         self._looked_at = 0.0
@@ -127,10 +135,10 @@ class JobRanks(Ranks):
     def _are_ready(self) -> bool:
         with suppress(Unanswered):
             self._service.pull()
-        answers = [orders.answer_of(self.job, orders.START, n) for n, _ in enumerate(self.members)]
-        if None in answers:
+        answers = self.answers(orders.START, range(len(self.members)))
+        if None in answers.values():
             return False
-        self._note_address(answers)
+        self._note(answers)
         return True
 
     def _say_where_it_is(self) -> None:
@@ -313,16 +321,21 @@ class JobRanks(Ranks):
             answers = self.answers(number, replicas)
             missing = [n for n, words in answers.items() if words is None and n not in self.lost()]
             if not missing or time.monotonic() > until:
-                self._note_address(answers.values())
+                self._note(answers)
                 return answers
             time.sleep(ANSWER_LOOK_S)
 
     def answers(self, number: int, replicas: Iterable[int]) -> dict[int, dict[str, Any] | None]:
         return {n: orders.answer_of(self.job, number, n) for n in replicas}
 
-    def _note_address(self, answers: Iterable[Mapping[str, Any] | None]) -> None:
-        for words in filter(None, answers):
-            self._address = str(words.get("address", self._address))
+    def _note(self, answers: Mapping[int, Mapping[str, Any] | None]) -> None:
+        """Note what replicas say with every answer."""
+        for replica, words in answers.items():
+            if words:
+                self._address = str(words.get("address", self._address))
+                self._memory[replica] = int(words.get("memory", 0))
+        with suppress(OSError):
+            replace_file(self._folder / MEMORY_FILE, b"%d" % sum(self._memory.values()))
 
     @property
     def address(self) -> str:
@@ -371,19 +384,20 @@ class JobRanks(Ranks):
             with suppress(DistrainError, OSError):
                 self._look_at_ranks()
 
-    def settle(self, answers: Sequence[Mapping[str, Any]], ranks: Sequence[int]) -> str:
+    def settle(self, said: Mapping[int, Mapping[str, Any]], ranks: Sequence[int]) -> str:
         """Have what is to be had before the next cell, and return what its log says of groups.
 
         Ranks leave their groups everywhere if some have, or if they are not of use any more.
         """
-        self._note_address(answers)
+        self._note(said)
         self._bring_names()
+        answers = said.values()
         left = next((str(words["left"]) for words in answers if words.get("left")), "")
         sequences = {number for words in answers for number in words.get("sequences", ())}
         failed = any(words.get("failed") for words in answers)
         why, remark = left, ""
         if not left and len(ranks) == len(self.ranks) and max(sequences, default=-1) >= 0:
-            if len(answers) < len(self.replicas_of(ranks)):
+            if len(said) < len(self.replicas_of(ranks)):
                 why = "a machine was lost"
             elif failed and len(sequences) > 1:
                 why = "the ranks were at different collectives"
@@ -433,14 +447,14 @@ class CellService(SharedFolderService[CellSpec]):
         replicas = self.ranks.replicas_of(self.spec.ranks)
         answers = self.ranks.answers(self.number, replicas)
         lost = {n: why for n, why in self.ranks.lost().items() if n in replicas and not answers[n]}
-        said = [words for words in answers.values() if words]
-        if lost or any(words.get("failed") or words.get("error") for words in said):
+        said = {n: words for n, words in answers.items() if words}
+        if lost or any(words.get("failed") or words.get("error") for words in said.values()):
             self._stop()  # the others, which may wait for them
         if len(said) + len(lost) < len(replicas):
             return Observed(State.RUNNING)
         if "remark" not in self._state:
             self._state["remark"] = self.ranks.settle(said, self.spec.ranks)
-        return self._outcome(said, lost)
+        return self._outcome([*said.values()], lost)
 
     def _outcome(self, said: Sequence[Mapping[str, Any]], lost: Mapping[int, str]) -> Observed:
         """Return how it has ended, of which all replicas have said what they can."""

@@ -132,7 +132,10 @@ class Member(Desk):
         return {"ranks": self._ranks.answer(words)}
 
     def _answer(self, number: int, words: Dict[str, Any]) -> None:
-        """Answer, with the address at which ranks meet that make a group in the next cell."""
+        """Answer, with the address at which ranks meet that make a group in the next cell, and the
+        memory that the ranks have."""
+        pids = [process.pid for process in self._ranks.processes if process.pid]
+        words["memory"] = sum(map(system.resident_bytes, pids))
         if self._index == 0:
             words["address"] = self._next_address()
         with disk.without_waiting(), suppress(OSError):
@@ -218,4 +221,3 @@ def run(launch: Launch) -> int:
     job = Path(os.environ[shared.JOB_VARIABLE])
     index = int(os.environ.get(shared.INDEX_VARIABLE, "0"))
     return Member(job, index, launch, float(os.environ[shared.SESSION_VARIABLE])).run()
-
