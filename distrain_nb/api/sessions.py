@@ -95,7 +95,7 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
             "-, _ or ., at most 60"
         )
     limit = _idle_seconds(idle)
-    backend = read(_given(options)).backend
+    backend = read(_chosen(options)).backend
     if not isinstance(backend, HoldsSessions):
         raise OptionError(
             f"{backend.title} has no sessions: its ranks end with their job; ranks stay on this "
@@ -107,8 +107,8 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
-    given = _given(options)
-    line = json.dumps({key: value for key, value in given.items() if key not in _UNKEPT})
+    chosen = _chosen(options)
+    line = json.dumps({key: value for key, value in chosen.items() if key not in _UNKEPT})
     kernel = Owner.of(os.getpid())
     file = SessionFile(name, backend.name, line, limit, time.time(), kernel, _held(prepared))
     file.write(folder)
@@ -138,14 +138,14 @@ def _held(prepared: Prepared) -> str:
     return " ".join(filter(None, (machines, at_most, price)))
 
 
-def _given(options: Options) -> dict[str, object]:
+def _chosen(options: Options) -> dict[str, object]:
     """Return the options that are given. Raises OptionError for those of a cell."""
-    given = {key: value for key, value in options.items() if value is not None}
-    for key in given.keys() & declared(JobOptions).keys() - {"layout"}:
+    chosen = {key: value for key, value in options.items() if value is not None}
+    for key in chosen.keys() & declared(JobOptions).keys() - {"layout"}:
         raise OptionError(
             f"--{key.replace('_', '-')} has no meaning for a session: give it with a cell"
         )
-    return given
+    return chosen
 
 
 def _forget_old() -> None:

@@ -69,10 +69,10 @@ def _add_start(verb: argparse.ArgumentParser, backends: Sequence[AnyBackend]) ->
     common = declared(JobOptions)
     for title, options in by_backends(backends).items():
         group = verb.add_argument_group(f"on {title}")
-        own = [option for option in options if option.field not in common]
-        for option in own:
+        further = [option for option in options if option.field not in common]
+        for option in further:
             add_option(group, option)
-        offered += own
+        offered += further
     verb.set_defaults(**{option.field: argparse.SUPPRESS for option in offered})
 
 

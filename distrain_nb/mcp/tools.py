@@ -224,7 +224,7 @@ def list_sessions() -> str:
     """List sessions, which are ranks that stay between cells: ranks, state, place, last cell, idle
     time and memory."""
     rows = session_rows(map(SessionHandle, session_folders()))
-    shown = fitting([cut(_session_line(row)) for row in rows])
+    shown = fitting([cut(row.line) for row in rows])
     return finished(shown or ["no sessions: start_session starts one"])
 
 
@@ -239,7 +239,7 @@ def start_session(layout: str, name: str = "", idle: str = "2h") -> str:
     _readable(layout)
     session = staying.start_session(name, idle, {"layout": layout})
     holds = session.file.holds
-    lines = [_session_line(SessionRow.of(session)), f"it holds {holds}" if holds else ""]
+    lines = [SessionRow.of(session).line, f"it holds {holds}" if holds else ""]
     return finished([*filter(None, lines)])
 
 
@@ -262,18 +262,9 @@ def run_in_session(session: str, code: str, ranks: str = "", wait_seconds: int =
 def stop_session(session: str) -> str:
     """End a session, by its name, with its ranks, their names and the cell that is at work."""
     _refuse_unless("agents_cancel", "cancel")
-    found = find_session(session)
-    found.stop()
-    return finished([f"session {found.name} has ended"])
-
-
-def _session_line(row: SessionRow) -> str:
-    ranks = f"{row.ranks} rank{'' if row.ranks == '1' else 's'} on {row.place}"
-    last = f"last cell {row.last}" if row.last else ""
-    idle = f"idle for {row.idle}, ends after {row.limit}" if row.idle else ""
-    memory = f"memory {row.memory}" if row.memory else ""
-    parts = (f"session {row.name}", ranks, row.state, last, idle, memory)
-    return "; ".join(filter(None, parts))
+    handle = find_session(session)
+    handle.stop()
+    return finished([f"session {handle.name} has ended"])
 
 
 READING = (

@@ -94,10 +94,10 @@ def own_sessions(store: Store) -> Iterator[SessionHandle]:
 def open_session(store: Store, name: str, home: str = "") -> SessionHandle:
     """Return the session of that name. Raises RunNotFound, also for one that is not ours."""
     check_home(store, home)
-    found = next((session for session in own_sessions(store) if session.name == name), None)
-    if found is None:
-        raise RunNotFound(f"no session {name!r} of this user")
-    return found
+    for session in own_sessions(store):
+        if session.name == name:
+            return session
+    raise RunNotFound(f"no session {name!r} of this user")
 
 
 def check_home(store: Store, home: str) -> None:

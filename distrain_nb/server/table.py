@@ -102,6 +102,7 @@ def _listing(folder: Path) -> Listing:  # noqa: ARG001
 
 # What a page asks of all runs and studies, by its address.
 LISTS: dict[str, Callable[[Store, Query], Answer]] = {
-    "runs": rows, "studies": studies, "sessions": sessions, "compare": compared_runs, "curves": curves,
+    "runs": rows, "studies": studies, "sessions": sessions, "compare": compared_runs,
+    "curves": curves,
     "overlay": lambda store, query: overlay(chosen_runs(store, query), query),
 }  # fmt: skip

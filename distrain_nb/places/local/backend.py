@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Backend
+from distrain_nb.backends.base import Backend, submit_cell
 from distrain_nb.backends.options import NoOptions
-from distrain_nb.backends.sessions import submit_cell
 from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError

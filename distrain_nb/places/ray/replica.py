@@ -145,8 +145,8 @@ class ReplicaActor:
     def _files(self) -> Iterator[str]:
         folder = Path("replicas") / self._name
         names = [str(folder / name) for name in ("launch.json", "log.tsv", "status.json", "said")]
-        kept = sorted((self._folder / folder).glob("names-*.json"))  # of ranks that stay
-        names += [str(path.relative_to(self._folder)) for path in kept]
+        tables = sorted((self._folder / folder).glob("names-*.json"))  # of ranks that stay
+        names += [str(path.relative_to(self._folder)) for path in tables]
         for name in FETCHED:
             below = (self._folder / "output" / name).rglob("*")
             names += [str(path.relative_to(self._folder)) for path in sorted(below)]

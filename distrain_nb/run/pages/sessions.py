@@ -47,6 +47,16 @@ class SessionRow:
             final=False, idle=duration(idle), limit=duration(limit), memory=memory,
         )  # fmt: skip
 
+    @property
+    def line(self) -> str:
+        """All of it in a line."""
+        ranks = f"{self.ranks} rank{'' if self.ranks == '1' else 's'} on {self.place}"
+        last = f"last cell {self.last}" if self.last else ""
+        idle = f"idle for {self.idle}, ends after {self.limit}" if self.idle else ""
+        memory = f"memory {self.memory}" if self.memory else ""
+        parts = (f"session {self.name}", ranks, self.state, last, idle, memory)
+        return "; ".join(filter(None, parts))
+
     def as_json(self) -> JsonObject:
         return asdict(self)
 

@@ -103,9 +103,9 @@ class OrderReader:
                 data = file.read()
         except OSError:  # nothing has been ordered yet, or the file system is away
             return []
-        whole = data[: data.rfind(b"\n") + 1]
-        self._read_to += len(whole)
-        return [Order(**json.loads(line)) for line in whole.splitlines()]
+        complete = data[: data.rfind(b"\n") + 1]
+        self._read_to += len(complete)
+        return [Order(**json.loads(line)) for line in complete.splitlines()]
 
 
 def answer(job: Path, number: int, replica: int, words: Mapping[str, Any]) -> None:

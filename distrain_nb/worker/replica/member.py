@@ -32,7 +32,7 @@ LOOK_S, LOOK_LATER_S, LATER_S = 0.03, 0.2, 60.0
 BEAT_EVERY_S = 2.0
 
 
-class Member(Desk):
+class StayingReplica(Desk):
     """The part of a session that one replica has."""
 
     def __init__(self, job: Path, index: int, launch: Launch, idle: float) -> None:
@@ -170,7 +170,7 @@ class Member(Desk):
             shutil.copytree(str(folder / RESULTS_FOLDER), str(target), dirs_exist_ok=True)
         crew = self._ranks.crew
         failed = Status.read(folder).state is State.FAILED
-        return {"left": crew.left, "sequences": [*crew.sequences.values()], "failed": failed}
+        return {"left": crew.why_left, "sequences": [*crew.sequences.values()], "failed": failed}
 
     def _launch_of(self, order: Order) -> Launch:
         words = order.words
@@ -199,10 +199,10 @@ class Member(Desk):
         self._enter(self._state)
 
     def note_begin(self) -> None:
-        """Nothing waits for that here."""
+        """Do nothing: nobody waits for that here."""
 
     def attend(self) -> None:
-        """Nothing is ordered before the ranks are there."""
+        """Do nothing: no order comes before the ranks are there."""
 
     def _enter(self, state: State) -> None:
         self._state = state
@@ -220,4 +220,4 @@ def run(launch: Launch) -> int:
     """Be the part of a session that this replica has, and return its exit status."""
     job = Path(os.environ[shared.JOB_VARIABLE])
     index = int(os.environ.get(shared.INDEX_VARIABLE, "0"))
-    return Member(job, index, launch, float(os.environ[shared.SESSION_VARIABLE])).run()
+    return StayingReplica(job, index, launch, float(os.environ[shared.SESSION_VARIABLE])).run()

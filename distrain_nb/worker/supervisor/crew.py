@@ -305,7 +305,7 @@ class StayingCrew(Crew):
                 rank.order({"do": staying.LEAVE})
 
     @property
-    def left(self) -> str:
+    def why_left(self) -> str:
         """Why the ranks have left their process groups since the last cell began; empty where they
         have not."""
         return self._reason if self._has_left else ""
