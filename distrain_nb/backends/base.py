@@ -323,6 +323,9 @@ class HoldsSessions(Protocol):
         status says when they are ready. Raises OptionError for a plan whose processes can't stay,
         DistrainError."""
 
+    def session_status(self, folder: Path) -> Status:
+        """Return how the session of a folder is doing. Raises OSError; `fields.Damaged`."""
+
     def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
         """Return the plan of a cell for these ranks of the session in a folder."""
 

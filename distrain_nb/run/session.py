@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.base import HoldsSessions
+from distrain_nb.backends.plugins import find
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.program import current_notebook
@@ -72,8 +74,10 @@ class SessionHandle:
     def status(self) -> Status:
         """Its state, and its processes: `outcome` says why one has ended."""
         try:
-            return Status.current(self.folder)
-        except (OSError, fields.Damaged):
+            backend = find(self.backend)
+            assert isinstance(backend, HoldsSessions)
+            return backend.session_status(self.folder)
+        except (OSError, fields.Damaged, OptionError):
             return Status(State.FAILED, error="its folder has been deleted")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.worker.files.folder import CARRIER_LOG
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.files.session import SessionFile
-from distrain_nb.worker.files.status import Process, Status
+from distrain_nb.worker.files.status import TAKEN_UP_WITHIN_S, Process, Status
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
@@ -25,6 +26,7 @@ from distrain_nb.worker.replica.replica import TRAINING_ROLES
 SESSION = "distrain_nb.backends.remote.staying"
 # Beside the idle time of the session, whose process ends it by then if it is there.
 ENDS_LATER_S = 60.0
+LOOK_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,23 @@ class StayingBackend(ResumingBackend[RemoteOptionsT, RemotePlanT]):
         environment.pop(TRACKED_VARIABLE, None)  # cells are runs, the session is none
         spec = self.held(replace(spec, environment=environment, retries=0))
         self._write(plan, spec, folder, {})
+        self._start_process(folder)
+
+    def _start_process(self, folder: Path) -> None:
         start_detached(["-m", SESSION, str(folder)], folder / CARRIER_LOG)
+
+    def session_status(self, folder: Path) -> Status:
+        """Return the status in the folder. Start the session's process again if it is gone: its
+        ranks are elsewhere."""
+        status = Status.read(folder)
+        if status.state.final or status.answered_for:
+            return status
+        self._start_process(folder)
+        until = time.monotonic() + TAKEN_UP_WITHIN_S
+        while not status.answered_for and time.monotonic() < until:
+            time.sleep(LOOK_S)
+            status = Status.read(folder)
+        return Status.current(folder)
 
     def held(self, spec: SharedSpec) -> SharedSpec:
         """Return a spec whose job goes on with the replicas that are left."""

@@ -27,7 +27,7 @@ from distrain_nb.types import JsonObject, Unknown
 from distrain_nb.worker.files import orders
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged
-from distrain_nb.worker.files.orders import LEAVE, VALUES, Order
+from distrain_nb.worker.files.orders import LEAVE, STOP, VALUES, Order
 from distrain_nb.worker.files.session import (
     END,
     GET,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 CELL_PACE = Pace(look=0.1, quiet=0, arrival=5.0, fetch=20.0)
 REST_S, ANSWER_LOOK_S = 0.5, 0.03
 JOB_LOOK_S = 2.0  # between cells
-LOST_AFTER_S = 30.0  # of silence; a network file system may keep what is new for seconds
+LOST_AFTER_S = 60.0  # of silence; a network file system may keep what is new for seconds
 ANSWERS_WITHIN_S, ENDS_WITHIN_S = 60.0, 10.0
 
 
@@ -120,11 +120,20 @@ class JobRanks(Ranks):
             self._ending = True
             return
         delete_variables(self._folder)
+        self._stop_left()
         while not self._ending and not self._are_ready():
             self._say_where_it_is()
             self._wait(self._run.pace.look)
             desk.attend()
         self._look_at_ranks()
+
+    def _stop_left(self) -> None:
+        """Stop the cell that an earlier process of this session was at, which was killed: nobody
+        follows its run any more."""
+        ordered = (self.job / orders.ORDERED).glob("*/replicas/*")
+        self._number = max((int(place.parents[1].name) for place in ordered), default=orders.START)
+        if self._number > orders.START:
+            self.give(STOP, {"of": self._number})
 
     def _are_ready(self) -> bool:
         with suppress(Unanswered):

@@ -157,6 +157,9 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             )
         begin(plan.launch, folder, plan.job.config.idle)
 
+    def session_status(self, folder: Path) -> Status:
+        return Status.current(folder)
+
     def session_plan(self, job: LocalJob, folder: Path, ranks: Sequence[int]) -> LocalPlan:
         launch = Launch.read(folder)
         launch = replace(

@@ -45,7 +45,8 @@ class SessionProcess(Desk):
         self._file = SessionFile.read(folder)
         self._ranks = ranks
         self._state, self._phase = State.STARTING, "starting"
-        self._cell = PresentCell()
+        before = PresentCell.read(folder)  # by a process that was killed
+        self._cell = PresentCell(0, "", time.time(), before.runs, before.last)
         self._present: List[str] = []
         self._lock = threading.Lock()
         self._waiting: List[Request] = []  # as the thread has taken them
@@ -63,6 +64,7 @@ class SessionProcess(Desk):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._ranks.start(self, self._listener.fileno())
         self._enter(State.RUNNING, "ready")
+        self._show()
         threading.Thread(target=self._take_meanwhile, name="requests", daemon=True).start()
         self._busy_since = time.monotonic()
         while not self._is_over():
