@@ -12,6 +12,7 @@ import pytest
 
 from distrain_nb.api.sessions import session, start_session
 from distrain_nb.errors import CaptureError, OptionError, RunNotFound
+from distrain_nb.magics.sessions import run_session
 from distrain_nb.run import Store
 from distrain_nb.run.session import find_session
 from distrain_nb.server import table
@@ -225,6 +226,10 @@ def test_a_session_that_cannot_be_is_refused(home: Path) -> None:
         start_session("lab", "2h", {"result": "x"})
     with pytest.raises(OptionError, match="Vertex AI has no sessions"):
         start_session("lab", "2h", {"on": "vertex"})
+    with pytest.raises(OptionError, match="--partition has no meaning on this machine: it is for"):
+        run_session(["start", "--name", "lab", "--partition", "short"])
+    with pytest.raises(OptionError, match="a session has only ranks"):
+        start_session("lab", "2h", {"servers": 1, "workers": 1})
     assert not (home / "sessions" / "lab").exists()
 
 
