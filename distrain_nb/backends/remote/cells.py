@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.worker.files.folder import CARRIER_LOG
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.files.session import SessionFile
-from distrain_nb.worker.files.status import TAKEN_UP_WITHIN_S, Process, Status
+from distrain_nb.worker.files.status import TAKEN_UP_WITHIN_S, Owner, Process, Status
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
@@ -36,6 +37,7 @@ class CellSpec(SharedSpec):
     ranks: tuple[int, ...]
     results: tuple[str, ...] = ()
     timeout: float | None = None
+    grace: float = 1.5
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,15 @@ class CellPlan:
             ranks=tuple(p.rank for p in self.processes if p.rank is not None),
             results=self.job.results,
             timeout=self.job.layout.timeout,
+            grace=self.job.config.grace,
         )
 
     @property
     def launch(self) -> Launch:
         """What this machine knows of its processes."""
         specs = (ProcessSpec(p.label, p.role, p.replica, p.rank, {}) for p in self.processes)
-        return Launch(tuple(specs), str(self.job.folder), results=self.job.results)
+        kernel = Owner.of(os.getpid()) if self.job.waits else None
+        return Launch(tuple(specs), str(self.job.folder), results=self.job.results, kernel=kernel)
 
     def __str__(self) -> str:
         labels = ", ".join(process.label for process in self.processes)

@@ -58,6 +58,7 @@ class CellService(SharedFolderService[CellSpec]):
             "ranks": list(self.spec.ranks),
             "results": list(self.spec.results),
             "timeout": self.spec.timeout,
+            "grace": self.spec.grace,
             "address": self.ranks.address,
         }
         order = Order(self.number, CELL, dict(words))

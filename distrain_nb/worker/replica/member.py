@@ -118,7 +118,8 @@ class StayingReplica(Desk):
         if order.do == CELL:
             return self._run_cell(order)
         if order.do == LEAVE:
-            self._ranks.crew.leave(order.words["why"])
+            if not self._ranks.crew.why_left:  # they have left by themselves
+                self._ranks.crew.leave(order.words["why"])
             return {}
         if order.do in (STOP, END):
             return {}
@@ -188,6 +189,7 @@ class StayingReplica(Desk):
             processes=specs,
             results=tuple(words["results"]) if is_primary else (),
             timeout=words["timeout"],
+            grace=words["grace"],
             distributes=False,  # a cell needn't train
             retries=0,  # its names are as the failed attempt left them
             signal_before=None,
