@@ -24,9 +24,12 @@ from tests.server.stored import stored_run
 
 READING = {
     "list_runs", "show_run", "read_log", "read_metrics", "compare_runs", "show_stacks",
-    "list_layouts",
+    "list_layouts", "list_sessions",
 }  # fmt: skip
-CHANGING = {"plan_run", "start_run", "cancel_run", "delete_run"}
+CHANGING = {
+    "plan_run", "start_run", "cancel_run", "delete_run", "start_session", "run_in_session",
+    "stop_session",
+}  # fmt: skip
 SCRIPT = """\
 import sys
 import time
@@ -173,6 +176,9 @@ def test_nothing_changes_that_is_not_allowed(home: Path) -> None:
         lambda: tools.delete_run("last"),
         lambda: tools.plan_run("train.py", "two"),
         lambda: tools.start_run(1),
+        lambda: tools.start_session("two"),
+        lambda: tools.run_in_session("lab", "pass"),
+        lambda: tools.stop_session("lab"),
     ):
         with pytest.raises(OptionError, match=r"are off; .* `%distrain config agents_\w+=on`"):
             call()
@@ -221,6 +227,28 @@ def test_a_client_starts_reads_and_cancels_a_run(home: Path, tmp_path: Path) -> 
     (folder / "layouts" / "two.yaml").write_text("on: local\nworkers: 1\n")
     (folder / "train.py").write_text(SCRIPT)
     asyncio.run(_lives(folder))
+
+
+@pytest.mark.slow
+def test_cells_of_an_agent_find_what_earlier_ones_have_made(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Config(agents_start=True, agents_cancel=True).save()
+    monkeypatch.chdir(tmp_path)
+    Path("layouts").mkdir()
+    Path("layouts/two.yaml").write_text("on: local\nranks_per_replica: 2\n")
+    assert tools.list_sessions() == "no sessions: start_session starts one"
+    assert tools.start_session("two", "lab").startswith("session lab; 2 ranks on local; ready")
+    made = tools.run_in_session("lab", "import os\nrank = int(os.environ['RANK'])")
+    assert "succeeded" in made
+    assert "[rank 1] 10" in tools.run_in_session("lab", "print(10 * rank)", ranks="1")
+    assert "ZeroDivisionError" in tools.run_in_session("lab", "1 / 0")
+    assert tools.run_in_session("lab", "import time; time.sleep(60)", wait_seconds=0).startswith(
+        "still at work: "
+    )
+    assert "at work: run" in tools.list_sessions()
+    assert tools.stop_session("lab") == "session lab has ended"
+    assert "lab; 2 ranks on local; ended" in tools.list_sessions()
 
 
 async def _lives(folder: Path) -> None:

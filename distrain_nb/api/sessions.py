@@ -17,12 +17,15 @@ from distrain_nb.api.preparation import prepare
 from distrain_nb.api.source import Source
 from distrain_nb.api.submission import submit
 from distrain_nb.backends.base import HoldsSessions
+from distrain_nb.backends.options import declared
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError, OptionError
-from distrain_nb.layout.options import OPTIONS, SPOT, seconds
+from distrain_nb.layout.options import duration, seconds
+from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, working_folder
 from distrain_nb.program.program import report
 from distrain_nb.run.session import LOOK_EVERY_S, SessionHandle, session_folders
+from distrain_nb.run.summary import plural
 from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.session import REQUESTS, SESSIONS_FOLDER, SessionFile
 from distrain_nb.worker.files.status import Owner, State
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 IDLE = "2h"
 LISTED_S = 86400.0  # after a session's end
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,59}")
-_OF_A_LAYOUT = frozenset({option.field for option in (*OPTIONS, SPOT)} | {"layout"})
+_UNKEPT = frozenset({"env"})  # its values have a file of their own until the job has them
 
 
 class Session(SessionHandle):
@@ -83,7 +86,8 @@ def session(name: str = "", /, *, idle: str | float = IDLE, **options: Unpack[Op
 
 
 def start_session(name: str, idle: str | float, options: Options) -> Session:
-    """Start a session, and wait until its ranks are ready. Raises OptionError, DistrainError."""
+    """Start a session, and wait until its ranks are ready: elsewhere also in the queue. Raises
+    OptionError, DistrainError."""
     name = name or _free_name()
     if not _NAME.fullmatch(name):
         raise OptionError(
@@ -91,21 +95,23 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
             "-, _ or ., at most 60"
         )
     limit = _idle_seconds(idle)
-    prepared = _prepared(options)
-    backend = prepared.backend
+    backend = read(_chosen(options)).backend
     if not isinstance(backend, HoldsSessions):
         raise OptionError(
-            f"{backend.title} has no sessions: its ranks end with their job; leave out --on, for "
-            "ranks on this machine"
+            f"{backend.title} has no sessions: its ranks end with their job; ranks stay on this "
+            "machine, --on slurm and --on ray"
         )
+    prepared = _prepared(options)
     _forget_old()
     folder = private_folder(private_home() / SESSIONS_FOLDER) / name
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
-    line = json.dumps({key: value for key, value in options.items() if value is not None})
+    chosen = _chosen(options)
+    line = json.dumps({key: value for key, value in chosen.items() if key not in _UNKEPT})
     kernel = Owner.of(os.getpid())
-    SessionFile(name, backend.name, line, limit, time.time(), kernel).write(folder)
+    file = SessionFile(name, backend.name, line, limit, time.time(), kernel, _held(prepared))
+    file.write(folder)
     started = Session(folder)
     report("starting ranks")
     try:
@@ -120,6 +126,28 @@ def start_session(name: str, idle: str | float, options: Options) -> Session:
     return started
 
 
+def _held(prepared: Prepared) -> str:
+    """Return which machines a session keeps from others, for how long at most and at what price;
+    empty where it has none elsewhere."""
+    if prepared.backend.here:
+        return ""
+    layout, cost = prepared.job.layout, prepared.cost
+    machines = f"{plural(layout.size, 'replica')} on {prepared.backend.title}"
+    at_most = f"for at most {duration(layout.timeout)} (--timeout)" if layout.timeout else ""
+    price = f"at {cost.price.per_hour} per hour" if cost and cost.price else ""
+    return " ".join(filter(None, (machines, at_most, price)))
+
+
+def _chosen(options: Options) -> dict[str, object]:
+    """Return the options that are given. Raises OptionError for those of a cell."""
+    chosen = {key: value for key, value in options.items() if value is not None}
+    for key in chosen.keys() & declared(JobOptions).keys() - {"layout"}:
+        raise OptionError(
+            f"--{key.replace('_', '-')} has no meaning for a session: give it with a cell"
+        )
+    return chosen
+
+
 def _forget_old() -> None:
     """Delete the folders of sessions that ended a day ago or earlier."""
     for ended in sessions():
@@ -131,17 +159,12 @@ def _await_ready(started: Session) -> None:
     while (status := started.status).state is not State.RUNNING:
         if status.state.final:
             raise DistrainError(f"session {started.name} could not start: {status.error}")
-        report(status.phase or "starting ranks")
+        report(": ".join(filter(None, (status.phase, status.note))) or "starting ranks")
         time.sleep(LOOK_EVERY_S)
 
 
 def _prepared(options: Options) -> Prepared:
     """Return the plan of ranks that have the frameworks which the notebook uses."""
-    allowed = {key for key in options if key in _OF_A_LAYOUT}
-    for key in options.keys() - allowed:
-        if options[key] is not None:  # type: ignore[literal-required]
-            flag = key.replace("_", "-")
-            raise OptionError(f"--{flag} has no meaning for a session: give it with a cell")
     text = "\n".join(f"import {name}" for name in _frameworks())
     source: Source = Source(Cell("session", text or "pass"), Notebook({}, (), working_folder()))
     prepared = prepare(source, **options)

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVa
 
 from distrain_nb.backends.cost import NoPrice, Price
 from distrain_nb.config import Config
+from distrain_nb.errors import DistrainError
+from distrain_nb.worker.files.request import TAKEN, Request, ask
+from distrain_nb.worker.files.session import REQUESTS
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
@@ -320,8 +323,21 @@ class HoldsSessions(Protocol):
         status says when they are ready. Raises OptionError for a plan whose processes can't stay,
         DistrainError."""
 
+    def session_status(self, folder: Path) -> Status:
+        """Return how the session of a folder is doing. Raises OSError; `fields.Damaged`."""
+
     def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
         """Return the plan of a cell for these ranks of the session in a folder."""
+
+
+def submit_cell(folder: Path, session: Path) -> None:
+    """Have the ranks of a session run the cell of a run. Raises DistrainError where it has ended
+    meanwhile."""
+    answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
+    if answer != TAKEN:
+        raise DistrainError(
+            f"session {session.name} can't run the cell: {answer or 'it has ended'}"
+        )
 
 
 AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"

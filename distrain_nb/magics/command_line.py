@@ -149,7 +149,7 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     study = parser.add_argument_group(STUDY_OPTIONS)
     for option in (STUDY, *PARTS.values()):
         add_option(study, option)
-    for title, options in _by_backends(backends).items():
+    for title, options in by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
         for option in options:
             if option.field not in common:
@@ -157,7 +157,7 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     return parser
 
 
-def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Option]]:
+def by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Option]]:
     """Return options by the titles of the backends that have them, as the first of those declares
     it."""
     having: dict[str, list[tuple[str, Option]]] = {}

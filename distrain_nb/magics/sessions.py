@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.api.sessions import IDLE, Session, sessions, start_session
-from distrain_nb.layout.options import OPTIONS, SPOT, duration
+from distrain_nb.backends.options import declared
+from distrain_nb.layout.options import OPTIONS, SPOT, Option, duration
 from distrain_nb.magics.cell import show_long_work
-from distrain_nb.magics.command_line import HelpAsked, Parser, add_option
+from distrain_nb.magics.command_line import (
+    HelpAsked,
+    Parser,
+    add_option,
+    backends_of,
+    by_backends,
+)
 from distrain_nb.magics.help import page_of, show
+from distrain_nb.options import JobOptions
 from distrain_nb.run.session import find_session
 from distrain_nb.run.summary import plural
 
 if TYPE_CHECKING:
+    from distrain_nb.backends.base import AnyBackend
     from distrain_nb.ui.sessions import SessionsTable
 
 ABOUT = {
@@ -26,8 +35,8 @@ ABOUT = {
 }
 
 
-def session_parser() -> Parser:
-    """Return the parser of `%distrain session`."""
+def session_parser(backends: Sequence[AnyBackend] = ()) -> Parser:
+    """Return the parser of `%distrain session`, with the options of the backends."""
     parser = Parser(
         prog="%distrain session",
         description="Manage sessions: ranks that stay between cells. Without a verb, list them.",
@@ -37,7 +46,7 @@ def session_parser() -> Parser:
     for name, about in ABOUT.items():
         verb = verbs.add_parser(name, help=about, description=about, allow_abbrev=False)
         if name == "start":
-            _add_start(verb)
+            _add_start(verb, backends)
         elif name != "list":
             verb.add_argument(
                 "session", nargs="?", default="", metavar="NAME", help="default: the only one"
@@ -47,22 +56,35 @@ def session_parser() -> Parser:
     return parser
 
 
-def _add_start(verb: argparse.ArgumentParser) -> None:
+def _add_start(verb: argparse.ArgumentParser, backends: Sequence[AnyBackend]) -> None:
     verb.add_argument("--name", default="", metavar="NAME", help="name of the session")
     verb.add_argument(
         "--idle", default=IDLE, metavar="DURATION", help=f"end without a cell (default: {IDLE})"
     )
     group = verb.add_argument_group("its ranks")
-    for option in (*OPTIONS, SPOT):
+    offered: list[Option] = [*OPTIONS, SPOT]
+    for option in offered:
         add_option(group, option)
     group.add_argument("--layout", metavar="NAME|FILE", help="saved layout to start from")
-    verb.set_defaults(**{option.field: argparse.SUPPRESS for option in (*OPTIONS, SPOT)})
+    common = declared(JobOptions)
+    for title, options in by_backends(backends).items():
+        group = verb.add_argument_group(f"on {title}")
+        further = [option for option in options if option.field not in common]
+        for option in further:
+            add_option(group, option)
+        offered += further
+    verb.set_defaults(**{option.field: argparse.SUPPRESS for option in offered})
+
+
+def _backends_of(words: Sequence[str]) -> list[AnyBackend]:
+    """Return the backends whose options are on the line; `--idle` is of any session."""
+    return backends_of([word for word in words if not word.startswith("--idle")])
 
 
 def run_session(words: Sequence[str]) -> Session | SessionsTable | None:
     """Run `%distrain session` and return its value. Raises OptionError, DistrainError."""
     try:
-        options = session_parser().read([*words])
+        options = session_parser(_backends_of(words)).read([*words])
     except HelpAsked as request:
         show(page_of(request.parser))
         return None
@@ -77,10 +99,12 @@ def _start(options: Mapping[str, Any]) -> Session:
         started = start_session(name, idle, layout)  # type: ignore[arg-type]
     limit = duration(int(started.idle[1]))
     ranks, are = plural(len(started.ranks), "rank"), "is" if len(started.ranks) == 1 else "are"
+    holds = started.file.holds
     print(
         f"session {started.name}: {ranks} {are} ready. %%distrain --in "
         f"{started.name} runs a cell in them. It ends after {limit} without a cell (--idle), or "
         f"with %distrain session stop {started.name}"
+        + (f". Until then it holds {holds}" if holds else "")
     )
     return started
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from distrain_nb import api
+from distrain_nb.api import sessions as staying
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.mcp.answers import cut, finished, fitting, one_line
@@ -20,6 +21,8 @@ from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.pages.query import Query
+from distrain_nb.run.pages.sessions import SessionRow, session_rows
+from distrain_nb.run.session import SessionHandle, find_session, session_folders
 from distrain_nb.run.summary import plural, short_number, summary_of
 from distrain_nb.server.access import open_run, own_runs
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 500
 SEARCH_S = 20.0
+LONGEST_WAIT_S, LOOK_S = 600, 0.05  # for a cell of a session
 
 OFF = "Tools that {} runs are off; the user allows them by `%distrain config {}=on`."
 
@@ -175,9 +179,7 @@ def plan_run(script: str, layout: str, arguments: list[str] | None = None, name:
     begins with the number of the plan, for `start_run`. Show the plan to the user first.
     """
     _refuse_unless("agents_start", "start")
-    if layout not in (names := readable_layouts()):
-        hint = did_you_mean(layout, names, ".")
-        raise OptionError(f"no layout {layout!r}{hint} Saved: {', '.join(names) or 'none yet'}")
+    _readable(layout)
     path, folder = path_named(script).resolve(), path_named(".").resolve()
     if not path.is_relative_to(folder):
         raise OptionError(f"invalid script {script!r}: expected a file below {folder}")
@@ -218,13 +220,61 @@ def delete_run(run: str | int) -> str:
     return finished([f"{one_line(opened.title)} is deleted"])
 
 
+def list_sessions() -> str:
+    """List sessions, which are ranks that stay between cells: ranks, state, place, last cell, idle
+    time and memory."""
+    rows = session_rows(map(SessionHandle, session_folders()))
+    shown = fitting([cut(row.line) for row in rows])
+    return finished(shown or ["no sessions: start_session starts one"])
+
+
+def start_session(layout: str, name: str = "", idle: str = "2h") -> str:
+    """Start ranks that stay, by a saved layout, and wait until they are ready.
+
+    Cells of `run_in_session` find there what earlier ones have made. Elsewhere than on the user's
+    machine they hold an allocation, which may cost money: end it by `stop_session`. It ends by
+    itself after the `idle` time without a cell.
+    """
+    _refuse_unless("agents_start", "start")
+    _readable(layout)
+    session = staying.start_session(name, idle, {"layout": layout})
+    holds = session.file.holds
+    lines = [SessionRow.of(session).line, f"it holds {holds}" if holds else ""]
+    return finished([*filter(None, lines)])
+
+
+def run_in_session(session: str, code: str, ranks: str = "", wait_seconds: int = 60) -> str:
+    """Run Python code in the ranks of a session, as a run of its own, and show how it ended.
+
+    `ranks` are numbers, as in 0,2; without them all ranks run it. Code that is still at work after
+    `wait_seconds` goes on: `show_run` and `read_log` tell of it, `cancel_run` stops it.
+    """
+    _refuse_unless("agents_start", "start")
+    run = api.submit(code, session=session, rank=ranks, wait=False)
+    until = time.monotonic() + min(max(wait_seconds, 0), LONGEST_WAIT_S)
+    while not run.state.final and time.monotonic() < until:
+        time.sleep(LOOK_S)
+    if not run.state.final:
+        return finished([f"still at work: {one_line(_line(run))}"])
+    return finished([str(answer(run, "ending", {})["text"])], run, ": read_log", from_both=True)
+
+
+def stop_session(session: str) -> str:
+    """End a session, by its name, with its ranks, their names and the cell that is at work."""
+    _refuse_unless("agents_cancel", "cancel")
+    handle = find_session(session)
+    handle.stop()
+    return finished([f"session {handle.name} has ended"])
+
+
 READING = (
-    list_runs, show_run, read_log, read_metrics, compare_runs, show_stacks, list_layouts
+    list_runs, show_run, read_log, read_metrics, compare_runs, show_stacks, list_layouts,
+    list_sessions,
 )  # fmt: skip
 # By the setting that allows them.
 CHANGING: dict[str, tuple[str, tuple[Callable[..., str], ...]]] = {
-    "agents_start": ("start", (plan_run, start_run)),
-    "agents_cancel": ("cancel", (cancel_run,)),
+    "agents_start": ("start", (plan_run, start_run, start_session, run_in_session)),
+    "agents_cancel": ("cancel", (cancel_run, stop_session)),
     "agents_delete": ("delete", (delete_run,)),
 }
 
@@ -238,6 +288,13 @@ def _refuse_unless(setting: str, verb: str) -> None:
     """Raise OptionError where the user does not allow it, now."""
     if not getattr(Config.load(), setting):
         raise OptionError(OFF.format(verb, setting))
+
+
+def _readable(layout: str) -> None:
+    """Raise OptionError for a layout that isn't saved."""
+    if layout not in (names := readable_layouts()):
+        hint = did_you_mean(layout, names, ".")
+        raise OptionError(f"no layout {layout!r}{hint} Saved: {', '.join(names) or 'none yet'}")
 
 
 def _line(run: Run) -> str:

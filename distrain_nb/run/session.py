@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.base import HoldsSessions
+from distrain_nb.backends.plugins import find
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.program import current_notebook
@@ -25,6 +27,7 @@ from distrain_nb.worker.files.request import SessionQuery, ask
 from distrain_nb.worker.files.session import (
     END,
     GET,
+    MEMORY_FILE,
     PUT,
     REQUESTS,
     RESTART,
@@ -36,13 +39,14 @@ from distrain_nb.worker.files.session import (
     names_of,
 )
 from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.machine.system import resident_bytes
 from distrain_nb.worker.rank import values
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 LOOK_EVERY_S = 0.02
-ENDS_WITHIN_S = 15.0
+ENDS_WITHIN_S = 60.0  # a job elsewhere takes longer than ranks here
 
 
 class SessionHandle:
@@ -70,8 +74,10 @@ class SessionHandle:
     def status(self) -> Status:
         """Its state, and its processes: `outcome` says why one has ended."""
         try:
-            return Status.current(self.folder)
-        except (OSError, fields.Damaged):
+            backend = find(self.backend)
+            assert isinstance(backend, HoldsSessions)
+            return backend.session_status(self.folder)
+        except (OSError, fields.Damaged, OptionError):
             return Status(State.FAILED, error="its folder has been deleted")
 
     @property
@@ -90,6 +96,17 @@ class SessionHandle:
         present, file = self.present, self.file
         since = time.time() - max(present.since, file.created)
         return 0.0 if present.run else since, file.idle
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that its ranks have; elsewhere those after the last cell."""
+        here = [process.pid for process in self.ranks.values() if process.pid]
+        if here:
+            return sum(map(resident_bytes, here))
+        try:
+            return int((self.folder / MEMORY_FILE).read_text())
+        except (OSError, ValueError):
+            return 0
 
     # -- cells --------------------------------------------------------------------------------
 
@@ -228,7 +245,9 @@ class SessionHandle:
             raise OptionError(
                 f"session {self.name} has no rank {rank}; it has {', '.join(map(str, ranks))}"
             )
-        self._ask({"ask": RESTART, "ranks": numbers})
+        answer = self._ask({"ask": RESTART, "ranks": numbers})
+        if error := answer.get("error"):
+            raise DistrainError(str(error))
 
     def stop(self) -> None:
         """End its ranks, and a cell that is at work in them; returns when they have gone."""
@@ -268,9 +287,11 @@ def kernel_name() -> str:
     return f"{owner.pid}-{owner.started}"
 
 
-def session_folders() -> list[Path]:
-    """Return the folders of all sessions, those that have ended too; the newest first."""
-    folders = [path.parent for path in (home() / SESSIONS_FOLDER).glob(f"*/{SESSION_FILE}")]
+def session_folders(below: Path | None = None) -> list[Path]:
+    """Return the folders of all sessions, those that have ended too; the newest first. `below` is
+    another DISTRAIN_HOME."""
+    there = ((below or home()) / SESSIONS_FOLDER).glob(f"*/{SESSION_FILE}")
+    folders = [path.parent for path in there]
     return sorted(folders, key=lambda folder: -folder.stat().st_mtime)
 
 

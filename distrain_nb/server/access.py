@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunNotFound, StudyNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.numbered_folders import is_number
+from distrain_nb.run.session import SessionHandle, session_folders
 from distrain_nb.run.store import RUNS_FOLDER
 from distrain_nb.study import Study
 from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER, study_folders
@@ -22,12 +23,14 @@ from distrain_nb.worker.files.folder import (
     RESOURCES_FOLDER,
     STATUS_FILE,
 )
+from distrain_nb.worker.files.session import CELL_FILE, MEMORY_FILE, SESSION_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 READ_BELOW = (ANNOTATION_FILE, LOG_FILE, EVENTS_FOLDER, PROGRAM_FOLDER, RESOURCES_FOLDER)
+READ_OF_SESSIONS = (SESSION_FILE, STATUS_FILE, CELL_FILE, MEMORY_FILE)
 READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 
@@ -73,6 +76,25 @@ def own_studies(store: Store) -> Iterator[Study]:
         study = _own_study(folder)
         if study is not None:
             yield study
+
+
+def own_sessions(store: Store) -> Iterator[SessionHandle]:
+    """Yield the sessions that the server opens, the newest first."""
+    for folder in session_folders(store.folder):
+        try:
+            if _is_whole(folder.resolve(), READ_OF_SESSIONS, os.getuid()):
+                yield SessionHandle(folder)
+        except (OSError, RuntimeError):  # it goes at this moment
+            continue
+
+
+def open_session(store: Store, name: str, home: str = "") -> SessionHandle:
+    """Return the session of that name. Raises RunNotFound, also for one that is not ours."""
+    check_home(store, home)
+    for session in own_sessions(store):
+        if session.name == name:
+            return session
+    raise RunNotFound(f"no session {name!r} of this user")
 
 
 def check_home(store: Store, home: str) -> None:

@@ -37,7 +37,7 @@ from distrain_nb.run.run import delete
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import labels_of
 from distrain_nb.server import table
-from distrain_nb.server.access import check_home, fingerprint, open_run, open_study
+from distrain_nb.server.access import check_home, fingerprint, open_run, open_session, open_study
 from distrain_nb.study.answers import ACTIONS, apply_action, end_answer
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
@@ -212,6 +212,13 @@ def _cancel(store: Store, query: Query, number: str) -> Answer:
     return {"state": str(run.state)}
 
 
+def _stop_session(store: Store, query: Query, name: str) -> Answer:
+    """Answer when it has ended."""
+    open_session(store, name, query.get("home", "")).stop()
+    _log.info("session %s has ended", name)
+    return {}
+
+
 def _annotate(store: Store, query: Query, number: str) -> Answer:
     """Answer with note and tags as they are kept."""
     return annotate(_run(store, query, number).folder, query).as_json()
@@ -239,6 +246,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("studies/([^/]+)/ending", _reads(lambda *asked: end_answer(_study(*asked)))),
             ("studies/([^/]+)/row", _reads(lambda *asked: row_of(_study(*asked)).as_json())),
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
+            ("sessions/([^/]+)/stop", _acts(_stop_session)),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", _acts(_cancel)),
             ("runs/([^/]+)/annotate", _acts(_annotate)),

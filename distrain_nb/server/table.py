@@ -11,8 +11,9 @@ from distrain_nb.run.pages.compare import check_count, compare
 from distrain_nb.run.pages.drawn_charts import overlay
 from distrain_nb.run.pages.listing import Listing, title
 from distrain_nb.run.pages.query import curves as curves_of
+from distrain_nb.run.pages.sessions import session_rows
 from distrain_nb.run.streams import streams
-from distrain_nb.server.access import open_run, own_runs, own_studies
+from distrain_nb.server.access import open_run, own_runs, own_sessions, own_studies
 from distrain_nb.study.summary import StudyListing
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ def studies(store: Store, _: Query) -> Answer:
     """Return the studies, the newest first; see `StudyRow`."""
     listed = _studies(store.folder).read(own_studies(store))
     return {"studies": [row.as_json() for row in listed]}
+
+
+def sessions(store: Store, _: Query) -> Answer:
+    """Return the sessions, the newest first; see `SessionRow`."""
+    return {"sessions": [row.as_json() for row in session_rows(own_sessions(store))]}
 
 
 def compared_runs(store: Store, query: Query) -> Answer:
@@ -88,6 +94,7 @@ def _listing(folder: Path) -> Listing:  # noqa: ARG001
 
 # What a page asks of all runs and studies, by its address.
 LISTS: dict[str, Callable[[Store, Query], Answer]] = {
-    "runs": rows, "studies": studies, "compare": compared_runs, "curves": curves,
+    "runs": rows, "studies": studies, "sessions": sessions, "compare": compared_runs,
+    "curves": curves,
     "overlay": lambda store, query: overlay(chosen_runs(store, query), query),
 }  # fmt: skip

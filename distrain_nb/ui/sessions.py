@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.summary import duration
+from distrain_nb.run.pages.sessions import session_rows
 from distrain_nb.ui.table import as_text
 from distrain_nb.worker.files.disk import readable_size
-from distrain_nb.worker.machine.system import resident_bytes
 
 if TYPE_CHECKING:
     from distrain_nb.run.session import SessionHandle
@@ -43,23 +42,11 @@ class SessionsTable:
 def sessions_table(sessions: Iterable[SessionHandle]) -> SessionsTable:
     """Return a row for each session: its ranks, place, last cell, idle time and memory."""
     headings = ("session", "ranks", "state", "where", "last cell", "idle", "ends after", "memory")
-    return SessionsTable(headings, tuple(map(_session_row, sessions)), NONE_YET)
-
-
-def _session_row(session: SessionHandle) -> tuple[str, ...]:
-    status, present, ranks = session.status, session.present, session.ranks
-    dead = [process for process in ranks.values() if process.outcome]
-    count = f"{len(ranks) - len(dead)} of {len(ranks)}" if dead else str(len(ranks))
-    if status.state.final:
-        ended = status.phase if status.phase != str(status.state) else status.error
-        return (session.name, count, ended or "ended", session.backend, present.last, "", "", "")
-    idle, limit = session.idle
-    at_work = f"at work: run {present.run} ({present.name})" if present.run else "ready"
-    memory = sum(resident_bytes(process.pid) for process in ranks.values() if process.pid)
-    return (
-        *(session.name, count, at_work, session.backend, present.last),
-        *(duration(idle), duration(limit), readable_size(memory)),
+    rows = (
+        (row.name, row.ranks, row.state, row.place, row.last, row.idle, row.limit, row.memory)
+        for row in session_rows(sessions)
     )
+    return SessionsTable(headings, tuple(rows), NONE_YET)
 
 
 def names_table(session: SessionHandle) -> SessionsTable:

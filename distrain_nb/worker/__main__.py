@@ -17,7 +17,8 @@ a tuning job of SageMaker `DISTRAIN_TUNED` names the hyperparameters that do.
 `DISTRAIN_OUTPUT`. Folders in Cloud Storage, `gs://…`, are used where Vertex AI mounts them,
 `/gcs/…`.
 
-Where replicas share a folder, `replica/shared.py` has the variables that say so.
+Where replicas share a folder, `replica/shared.py` has the variables that say so. With
+`DISTRAIN_SESSION` the ranks stay for the cells of a session: `replica/member.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ from typing import Tuple
 from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE, Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
-from distrain_nb.worker.replica import container, contracts, mpi, sagemaker, shared
+from distrain_nb.worker.replica import (
+    container,
+    contracts,
+    member,
+    mpi,
+    sagemaker,
+    shared,
+)
 from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
@@ -58,7 +66,8 @@ def main() -> int:
             f"on {twice[0]}: place them on hosts of their own, or take one with more ranks"
         )
         return container.EXIT_STATUS[State.FAILED]
-    return container.run(_launch(replica))
+    launch = _launch(replica)
+    return member.run(launch) if shared.SESSION_VARIABLE in os.environ else container.run(launch)
 
 
 def _launcher() -> str:

@@ -18,10 +18,16 @@ WITHIN_S = 60.0
 class Lab:
     """A session with its notebook."""
 
-    def __init__(self, ranks: int, name: str = "lab", idle: str | float = "2h") -> None:
+    def __init__(
+        self, ranks: int, name: str = "lab", idle: str | float = "2h", **options: Any
+    ) -> None:
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.cells: list[Cell] = []
-        self.session: Session = start_session(name, idle, {"ranks_per_replica": ranks})
+        self.session: Session = start_session(
+            name,
+            idle,
+            {"ranks_per_replica": ranks, **options},  # type: ignore[typeddict-item]
+        )
 
     def here(self, text: str) -> None:
         """Run a cell in the notebook."""

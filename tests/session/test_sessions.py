@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api.sessions import session, start_session
-from distrain_nb.errors import CaptureError, DistrainError, OptionError
+from distrain_nb.errors import CaptureError, OptionError, RunNotFound
+from distrain_nb.magics.sessions import run_session
+from distrain_nb.run import Store
 from distrain_nb.run.session import find_session
+from distrain_nb.server import table
+from distrain_nb.server.access import open_session
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
+from tests.session import notebook
 from tests.session.lab import Lab
 
 pytestmark = pytest.mark.slow
@@ -46,6 +51,10 @@ def test_a_cell_finds_what_an_earlier_one_has_made(lab: Lab) -> None:
     assert lab.lines("print(lr)") == ["[rank 0] 0.5", "[rank 1] 0.5"]
     with pytest.raises(ValueError, match="can't be sent to session lab"):
         lab.session.put(lock=__import__("threading").Lock())
+
+
+def test_a_notebook_that_also_runs_elsewhere(lab: Lab) -> None:
+    notebook.run_all(lab)
 
 
 def test_each_cell_is_a_run_of_its_own(lab: Lab) -> None:
@@ -215,9 +224,24 @@ def test_a_session_that_cannot_be_is_refused(home: Path) -> None:
         start_session("a/b", "2h", {})
     with pytest.raises(OptionError, match="--result has no meaning for a session"):
         start_session("lab", "2h", {"result": "x"})
-    with pytest.raises(DistrainError, match="Slurm has no sessions"):
-        start_session("lab", "2h", {"on": "slurm"})
+    with pytest.raises(OptionError, match="Vertex AI has no sessions"):
+        start_session("lab", "2h", {"on": "vertex"})
+    with pytest.raises(OptionError, match="--partition has no meaning on this machine: it is for"):
+        run_session(["start", "--name", "lab", "--partition", "short"])
+    with pytest.raises(OptionError, match="a session has only ranks"):
+        start_session("lab", "2h", {"servers": 1, "workers": 1})
     assert not (home / "sessions" / "lab").exists()
+
+
+def test_a_page_shows_sessions_and_ends_them(lab: Lab) -> None:
+    lab.lines("x = 1")
+    (row,) = table.LISTS["sessions"](Store(), {})["sessions"]
+    assert (row["name"], row["ranks"], row["place"], row["state"]) == ("lab", "2", "local", "ready")
+    assert row["last"].startswith("run ") and row["memory"] and row["limit"] == "2 h 00 min"
+    with pytest.raises(RunNotFound):
+        open_session(Store(), "../lab")
+    open_session(Store(), "lab").stop()
+    assert table.LISTS["sessions"](Store(), {})["sessions"][0]["state"] == "ended"
 
 
 def test_an_idle_session_ends(home: Path) -> None:

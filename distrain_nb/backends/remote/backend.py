@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,7 @@ from distrain_nb.worker.files.folder import (
     STATUS_FILE,
     SUBMISSION_FILE,
 )
-from distrain_nb.worker.files.status import Owner, Progress, State, Status, request_cancel
+from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status, request_cancel
 
 START_AGAIN_AFTER_S = 20.0
 
@@ -129,10 +129,16 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             start_carrier(folder)
 
     def _write(
-        self, plan: RemotePlanT, template: Spec, folder: Path, variables: Mapping[str, str]
+        self,
+        plan: RemotePlanT,
+        template: Spec,
+        folder: Path,
+        variables: Mapping[str, str],
+        processes: Sequence[Process] = (),
     ) -> None:
         """Have in a folder all that is needed to carry that, with what is known by now in the place
-        of its stand-ins. Raises as `submit` does."""
+        of its stand-ins; `processes` are those of the layout unless they are named. Raises as
+        `submit` does."""
         from distrain_nb.program.program import report
 
         job = plan.job
@@ -145,7 +151,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             report(f"looking for secrets in {upload.source}")
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
-        processes = tuple(processes_of(job.layout, plan.ranks_per_replica))
+        processes = tuple(processes or processes_of(job.layout, plan.ranks_per_replica))
         spec = fill_placeholders(asdict(template), variables)
         Submission(self.name, spec, processes, kernel, job.options.rehearsal).write(folder)
         self._begin(folder, rehearsed=job.options.rehearsed)

@@ -37,7 +37,7 @@ from distrain_nb.backends.remote.carried import (
 from distrain_nb.backends.remote.carrier_log import NoLock, carrier_lock, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.options import delete_variables
-from distrain_nb.backends.remote.service import Gone, Observed, Service
+from distrain_nb.backends.remote.service import Gone, Observed, Pace, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
@@ -46,6 +46,7 @@ from distrain_nb.worker.supervisor.deviating import deviations_of, note_of
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
     from distrain_nb.backends.remote.rehearsed import RehearsalStep
+    from distrain_nb.types import JsonObject
 
     # What is done, in words, and how.
     Step = tuple[str, Callable[[], object]]
@@ -62,15 +63,35 @@ def carry(
 
     `endpoints` are those of a rehearsal's services, `doing` is what it says of itself.
     """
+    _carry_alone(folder, endpoints or {}, doing)
+
+
+def carry_cell(folder: Path, make: Callable[[JsonObject], Service], pace: Pace) -> None:
+    """Carry the run of a session's cell to its end; `make` gives the service for its `Spec`."""
+    _carry_alone(folder, {}, None, make, pace)
+
+
+def _carry_alone(
+    folder: Path,
+    endpoints: Mapping[str, str],
+    doing: RehearsalStep | None,
+    make: Callable[[JsonObject], Service] | None = None,
+    pace: Pace | None = None,
+) -> None:
     try:
         with carrier_lock(folder) as mine:
             if mine:
-                _carry(CarriedRun(folder), endpoints or {}, doing)
+                _carry(CarriedRun(folder, pace), endpoints, doing, make)
     except NoLock as error:
         give_up(CarriedRun(folder), error, ends_with_us=False)
 
 
-def _carry(run: CarriedRun, endpoints: Mapping[str, str], doing: RehearsalStep | None) -> None:
+def _carry(
+    run: CarriedRun,
+    endpoints: Mapping[str, str],
+    doing: RehearsalStep | None,
+    make: Callable[[JsonObject], Service] | None,
+) -> None:
     if run.over and not run.journal.missing:
         return
     ends_with_us = False
@@ -82,9 +103,12 @@ def _carry(run: CarriedRun, endpoints: Mapping[str, str], doing: RehearsalStep |
         ends_with_us = submission.rehearse is not None
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
-        backend = cast("AnyRemoteBackend", find(submission.backend))
-        run.pace = backend.pace.of(endpoints)
-        service = backend.service(submission.spec, endpoints, run.folder)
+        if make is None:
+            backend = cast("AnyRemoteBackend", find(submission.backend))
+            run.pace = backend.pace.of(endpoints)
+            service = backend.service(submission.spec, endpoints, run.folder)
+        else:
+            service = make(submission.spec)
         carrier = Carrier(run, submission, service, doing)
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:

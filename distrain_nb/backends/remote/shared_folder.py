@@ -29,7 +29,7 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files import failure
+from distrain_nb.worker.files import failure, orders
 from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from distrain_nb.image import Listener
+    from distrain_nb.worker.files.orders import Order
 
 START, ATTEMPT, WORKER = "start.py", "attempt", "worker"
 READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
@@ -212,6 +213,18 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return int((self.folder / ATTEMPT).read_text())
         except FileNotFoundError:
             return 1
+
+    def give(self, order: Order, files: Mapping[str, Path]) -> None:
+        """Tell the replicas of a session what to do. Raises Unanswered where it may not have
+        arrived; to give it again changes nothing."""
+        orders.give(self.folder, order, files)
+
+    def pull(self) -> None:
+        """Bring what replicas have left into the job's folder."""
+
+    def lost(self) -> Mapping[int, str] | None:
+        """Return by their numbers the replicas that are gone, and why; None where nobody says."""
+        return None
 
     @abstractmethod
     def create(self, request: JsonObject) -> str: ...

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Backend
+from distrain_nb.backends.base import Backend, submit_cell
 from distrain_nb.backends.options import NoOptions
 from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.config import Config, path_named
@@ -21,7 +21,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
 from distrain_nb.places.local.machine import gpus_of, machine
 from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
-from distrain_nb.places.local.warm import submit_cell, submit_run
+from distrain_nb.places.local.warm import submit_run
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
     CHECKPOINTS_FOLDER,
@@ -156,6 +156,9 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
                 "--servers, --reducers and --evaluators"
             )
         begin(plan.launch, folder, plan.job.config.idle)
+
+    def session_status(self, folder: Path) -> Status:
+        return Status.current(folder)
 
     def session_plan(self, job: LocalJob, folder: Path, ranks: Sequence[int]) -> LocalPlan:
         launch = Launch.read(folder)

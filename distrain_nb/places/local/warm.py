@@ -20,7 +20,6 @@ from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.folder import FACTS_VARIABLE, STEP_TIMES_VARIABLE
 from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, Warming, ask, send
-from distrain_nb.worker.files.session import REQUESTS
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
@@ -56,16 +55,6 @@ def submit_run(folder: Path, idle: float) -> None:
     if answer != TAKEN:
         killed = f"its server has ended: it was killed, {MOST_SERVERS} times in turn"
         raise DistrainError(f"the run can't be started here: {answer or killed}")
-
-
-def submit_cell(folder: Path, session: Path) -> None:
-    """Have the ranks of a session run the cell of a run. Raises DistrainError where it has ended
-    meanwhile."""
-    answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
-    if answer != TAKEN:
-        raise DistrainError(
-            f"session {session.name} can't run the cell: {answer or 'it has ended'}"
-        )
 
 
 def prepare(warming: Warming, idle: float) -> None:

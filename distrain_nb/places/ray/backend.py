@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health, installed
-from distrain_nb.backends.remote.resuming import ResumingBackend
+from distrain_nb.backends.remote.cells import StayingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "ray"  # in a run's folder: what its job has written
 
 
-class RayBackend(ResumingBackend[RayOptions, "RayPlan"]):
+class RayBackend(StayingBackend[RayOptions, "RayPlan"]):
     """Jobs on a Ray cluster: an actor a replica, which starts the ranks."""
 
     name, title, options = "ray", "Ray", RayOptions

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import ray
+from ray.experimental import internal_kv
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -26,6 +27,7 @@ from distrain_nb.places.ray import demand, replica
 ray.cloudpickle.register_pickle_by_value(replica)  # nodes needn't have it where we do
 
 LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.1, 0.5
+ORDERED_LOOK_S, UNORDERED_LOOK_S, LATER_S = 0.05, 0.25, 60.0  # of a session
 EXPLAIN_EVERY_S = 2.0
 TRAIN = ("primary", "workers")
 
@@ -87,6 +89,7 @@ class Driver:
         self._lost: Dict[int, str] = {}
         self._nodes: List[str] = []
         self._heard = LOOK_FIRST_S
+        self._orders, self._ordered_at = 0, time.monotonic()
         self.stopped = False
 
     def run(self) -> int:
@@ -108,6 +111,8 @@ class Driver:
                 self._end(within)
                 raise Failed(f"the job has not ended within its --timeout of {limit:g} s")
         self._end(within)
+        if self._stays:
+            return 0
         self._say_lost()
         return int(any(self._codes.get(number) for number in self._training()))
 
@@ -169,8 +174,45 @@ class Driver:
         print("replicas on", ", ".join(self._nodes), flush=True)
         self._parcels.say(phase="running", nodes=self._nodes)
 
+    @property
+    def _stays(self) -> bool:
+        """Whether the ranks are those of a session, which a lost replica doesn't end."""
+        return bool(self._request.get("stays"))
+
+    def _look_at_session(self) -> bool:
+        """Hear all replicas, and hand them what was ordered; return whether none is left."""
+        heard = self._hear()
+        if heard or (not self._request["shared"] and self._hand_orders()):
+            self._ordered_at = time.monotonic()
+        else:
+            is_late = time.monotonic() - self._ordered_at > LATER_S
+            time.sleep(UNORDERED_LOOK_S if is_late else ORDERED_LOOK_S)
+        gone = {n: f"its process has ended with status {code}" for n, code in self._codes.items()}
+        lost = {str(number): why for number, why in {**gone, **self._lost}.items()}
+        self._parcels.say(phase="running", nodes=self._nodes, lost=lost)
+        return not any(map(self._is_up, range(len(self._actors))))
+
+    def _hand_orders(self) -> bool:
+        """Hand on the orders that have come; return whether there was one."""
+        name = f"gcs://{replica.order_package(self._request['name'], self._orders + 1)}".encode()
+        order = internal_kv._internal_kv_get(name)
+        if order is None:
+            return False
+        data = ray.put(order)
+        calls = {n: a.deliver.remote(data) for n, a in enumerate(self._actors) if self._is_up(n)}
+        for number, call in calls.items():
+            try:
+                ray.get(call)
+            except ray.exceptions.RayError as error:
+                self._lost[number] = _brief(error)
+        internal_kv._internal_kv_del(name)
+        self._orders += 1
+        return True
+
     def _look(self) -> bool:
         """Hear all replicas; return whether the job is over."""
+        if self._stays:
+            return self._look_at_session()
         heard = self._hear()
         self._heard = LOOK_FIRST_S if heard else min(1.5 * self._heard, LOOK_AT_LEAST_EVERY_S)
         if self._lost or any(self._codes.values()):

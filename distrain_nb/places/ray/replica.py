@@ -6,6 +6,7 @@ It travels with each job: standard library, Ray and our worker only, Python 3.8.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 PIECE = 4 << 20
 PARCEL = 8 << 20
@@ -23,6 +24,11 @@ FETCHED = ("tensorboard", "results")  # of what the program leaves
 PR_SET_PDEATHSIG = 1
 
 Piece = Tuple[str, int, bytes]
+
+
+def order_package(job: str, number: int) -> str:
+    """Return the name of the package that an order of a session comes in."""
+    return f"_ray_pkg_{hashlib.sha256(f'{job} {number}'.encode()).hexdigest()[:32]}.zip"
 
 
 class ReplicaActor:
@@ -36,6 +42,7 @@ class ReplicaActor:
         self._folder = Path(shared or tempfile.mkdtemp(prefix="distrain-"))
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._sent: Dict[str, Tuple[Tuple[int, int], int]] = {}
+        self._answered: Set[Path] = set()  # orders of a session
         if not shared:
             here = Path.cwd()  # where Ray has unpacked the code on this node
             (self._folder / "code").symlink_to(here / "code")
@@ -75,13 +82,38 @@ class ReplicaActor:
             return [], code
         pieces: List[Piece] = []
         room = PARCEL
-        for path in self._files():
-            for piece in self._grown(path):
+        orders = [path for path in self._orders() if path not in self._answered]
+        answers = {path: (path / "answer.json").read_bytes()
+                   for path in orders if (path / "answer.json").exists()}  # fmt: skip
+        for name in (*self._files(), *self._ordered(orders)):
+            for piece in self._grown(name):
                 pieces.append(piece)
                 room -= len(piece[2])
                 if room <= 0:
                     return pieces, code
+        for path, data in answers.items():  # all that is before an answer has been read after it
+            pieces.append((str(path.relative_to(self._folder) / "answer.json"), -1, data))
+            self._answered.add(path)
         return pieces, code
+
+    def deliver(self, order: bytes) -> None:
+        """Have an order of a session where the worker looks for it."""
+        from distrain_nb.worker.files import orders
+
+        orders.unpack(self._folder, order)
+
+    def _orders(self) -> Iterator[Path]:
+        yield from self._folder.glob(f"ordered/*/replicas/{self._index}")
+
+    def _ordered(self, orders: List[Path]) -> Iterator[str]:
+        """Yield the files of orders that are at work, or have ended since the last time."""
+        for place in orders:
+            names = [place / name for name in ("launch.json", "log.tsv", "status.json")]
+            for folder in (place / "values", *(place.parents[1] / "output" / n for n in FETCHED)):
+                names += sorted(folder.rglob("*"))
+            for path in names:
+                if path.is_file() and not path.is_symlink():
+                    yield str(path.relative_to(self._folder))
 
     def notify(self) -> None:
         """Tell the worker that the time limit is near."""
@@ -101,19 +133,20 @@ class ReplicaActor:
         if self._shared:
             return ""
         (self._folder / "variables.json").unlink()
-        output = self._folder / "output"
-        more = [path for path in output.glob("*/**/*") if path.is_file()]
-        more = [p for p in more if p.relative_to(output).parts[0] not in FETCHED]
-        if more:
-            import ray
+        for output in (self._folder / "output", *self._folder.glob("ordered/*/output")):
+            more = [path for path in output.glob("*/**/*") if path.is_file()]
+            if any(path.relative_to(output).parts[0] not in FETCHED for path in more):
+                import ray
 
-            return f"left on node {ray.util.get_node_ip_address()}: {output}"
+                return f"left on node {ray.util.get_node_ip_address()}: {output}"
         shutil.rmtree(str(self._folder), ignore_errors=True)
         return ""
 
     def _files(self) -> Iterator[str]:
         folder = Path("replicas") / self._name
         names = [str(folder / name) for name in ("launch.json", "log.tsv", "status.json", "said")]
+        tables = sorted((self._folder / folder).glob("names-*.json"))  # of ranks that stay
+        names += [str(path.relative_to(self._folder)) for path in tables]
         for name in FETCHED:
             below = (self._folder / "output" / name).rglob("*")
             names += [str(path.relative_to(self._folder)) for path in sorted(below)]
@@ -129,7 +162,7 @@ class ReplicaActor:
             status = os.fstat(file.fileno())
             now = status.st_ino, status.st_mtime_ns
             inode, at = self._sent.get(name, (now, 0))
-            if path.name in REPLACED:
+            if path.name in REPLACED or path.name.startswith("names-"):
                 if name not in self._sent or inode != now:
                     self._sent[name] = now, 0
                     yield name, -1, file.read()

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,15 +21,18 @@ from distrain_nb.backends.remote.shared_folder import START, SharedFolderService
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.ray.dashboard import Dashboard, Headers
 from distrain_nb.places.ray.plan import RaySpec
+from distrain_nb.places.ray.replica import order_package
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.orders import packed
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.supervisor.retries import LOST, RunAttempt
 
 if TYPE_CHECKING:
     from distrain_nb.image import Listener
+    from distrain_nb.worker.files.orders import Order
 
 TRAVEL = ("demand.py", "driver.py", "replica.py")  # of this package, with each job
 JOB, STATE, NEXT, NODE = "job.json", "driver.json", "next-parcel", "node"
@@ -93,7 +97,8 @@ class RayService(SharedFolderService[RaySpec]):
         return self.spec.run if attempt < 2 else f"{self.spec.run}-{attempt}"
 
     def _tell_driver(self) -> None:
-        row = {**self.spec.driver, "name": self._id, "shared": self.spec.folder}
+        stays = shared.SESSION_VARIABLE in self.spec.environment
+        row = {**self.spec.driver, "name": self._id, "shared": self.spec.folder, "stays": stays}
         (self.folder / JOB).write_text(json.dumps(row), encoding="utf-8")
 
     def create(self, request: JsonObject) -> str:
@@ -181,6 +186,23 @@ class RayService(SharedFolderService[RaySpec]):
         if phase in ("running", "ended"):
             return Observed(State.RUNNING)
         return Observed(State.STARTING, phase or "starting the driver")
+
+    def give(self, order: Order, files: Mapping[str, Path]) -> None:
+        """Upload it as a package that the driver looks for, unless nodes share a folder with this
+        machine."""
+        if self.spec.folder:
+            super().give(order, files)
+        else:
+            self._dashboard.upload(order_package(self._id, order.number), packed(order, files))
+
+    def pull(self) -> None:
+        if not self.spec.folder:
+            with suppress(FileNotFoundError):
+                self._unpack((self.folder / NODE).read_text(encoding="utf-8"))
+
+    def lost(self) -> Mapping[int, str]:
+        lost = cast("dict[str, str]", self._driver_state().get("lost", {}))
+        return {int(number): why for number, why in lost.items()}
 
     def _by_files(self) -> Observed | None:
         """Return how the job has ended by what the driver said last."""

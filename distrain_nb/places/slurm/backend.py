@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.base import Check, Health
-from distrain_nb.backends.remote.resuming import ResumingBackend
+from distrain_nb.backends.remote.cells import StayingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
 from distrain_nb.errors import DistrainError, OptionError
@@ -24,12 +24,13 @@ from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
     from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.remote.shared_folder import SharedSpec
     from distrain_nb.places.slurm.options import SlurmJob
-    from distrain_nb.places.slurm.plan import SlurmPlan
+    from distrain_nb.places.slurm.plan import SlurmPlan, SlurmSpec
     from distrain_nb.places.slurm.service import SlurmService
 
 
-class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
+class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
     """Jobs on the nodes of a cluster that share a file system with this machine."""
 
     name, title, options, has_image = "slurm", "Slurm", SlurmOptions, False
@@ -84,6 +85,13 @@ class SlurmBackend(ResumingBackend[SlurmOptions, "SlurmPlan"]):
         from distrain_nb.places.slurm.plan import plan
 
         return plan(job)
+
+    def held(self, spec: SharedSpec) -> SlurmSpec:
+        """Return a spec whose job goes on if a node fails, or a replica."""
+        from distrain_nb.places.slurm.plan import SlurmSpec, held
+
+        assert isinstance(spec, SlurmSpec)
+        return held(spec)
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
         """Return the GPUs that nodes have."""

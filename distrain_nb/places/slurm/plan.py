@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.shared_folder import SharedSpec
@@ -123,6 +123,19 @@ def plan(job: SlurmJob) -> SlurmPlan:
     return draft
 
 
+def held(spec: SlurmSpec) -> SlurmSpec:
+    """Return the spec of a job that holds its nodes for a session: the replicas that are left go
+    on where a node fails, or another replica."""
+    goes_on = shlex.join([*_GOES_ON])
+    text = spec.script.replace(_ENDS_ALL, goes_on, 1)
+    head, _, rest = text.partition("\n")
+    return replace(spec, script=f"{head}\n#SBATCH --no-kill\n{rest}")
+
+
+_ENDS_ALL = "--kill-on-bad-exit=1"
+_GOES_ON = ("--kill-on-bad-exit=0", "--no-kill", "--wait=0")
+
+
 def script(
     folder: str,
     options: Mapping[str, str],
@@ -133,7 +146,7 @@ def script(
     each. A shell that is asked to end waits for `srun`, and leaves how that has ended: the
     controller forgets."""
     # Without --cpus-per-task the step has all CPUs that the job has of a node.
-    srun = ["srun", "--kill-on-bad-exit=1", "--cpu-bind=none"]
+    srun = ["srun", _ENDS_ALL, "--cpu-bind=none"]
     srun += [*python, f"{folder}/start.py", "SLURM_PROCID"]
     return "\n".join(
         [

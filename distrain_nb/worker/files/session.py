@@ -20,6 +20,7 @@ SESSION_FILE = "session.json"  # `SessionFile`, by the kernel that starts it or 
 REQUESTS = "requests"  # a socket: datagrams, as to the fork server (`request.py`)
 NAMES_FILE = "names-{}.json"  # by each rank, after each cell: `rank/names.py`
 CELL_FILE = "cell.json"  # `PresentCell`, by the session's process
+MEMORY_FILE = "memory"  # bytes of ranks elsewhere after the last cell, by the session's process
 SENT = "main.names"  # in a program's folder: `NamesSent`
 
 # What a session's process is asked besides cells, as the field `ask`.
@@ -29,7 +30,8 @@ GET, PUT, RESTART, END, NAMES = "get", "put", "restart", "end", "names"
 @dataclass(frozen=True)
 class SessionFile:
     """What a session is: `line` are the options of its layout, `idle` the seconds without a cell
-    after which it ends; `kernel` is the notebook's that it belongs to."""
+    after which it ends; `kernel` is the notebook's that it belongs to. `holds` says in words which
+    machines elsewhere it keeps from others, and what they cost."""
 
     name: str
     backend: str
@@ -37,6 +39,7 @@ class SessionFile:
     idle: float
     created: float
     kernel: Optional[Owner] = None
+    holds: str = ""
 
     def write(self, folder: Path) -> None:
         replace_file(folder / SESSION_FILE, fields.encode(self, indent=1, ensure_ascii=False))

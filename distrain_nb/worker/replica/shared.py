@@ -29,6 +29,7 @@ JOB_VARIABLE, INDEX_VARIABLE, REPLICAS_VARIABLE = (
     "DISTRAIN_JOB", "DISTRAIN_INDEX", "DISTRAIN_REPLICAS",
 )  # fmt: skip
 HOSTS_VARIABLE = "DISTRAIN_HOSTS"
+SESSION_VARIABLE = "DISTRAIN_SESSION"  # `member.py`: seconds without an order until it ends
 
 CODE, OUTPUT, VARIABLES, REPLICAS = "code", "output", "variables.json", "replicas"
 DELIVERED = "delivered"  # in a replica's folder: its results are in the output
@@ -54,14 +55,8 @@ def prepare() -> None:
     job = Path(os.environ[JOB_VARIABLE])
     os.environ.update(json.loads((job / VARIABLES).read_text(encoding="utf-8")))
     os.environ["DISTRAIN_PROGRAM"] = str(job / CODE / "program")
-    output = job / OUTPUT
-    for name, folder in (
-        ("DISTRAIN_OUTPUT", output),
-        ("AIP_MODEL_DIR", output / "model"),
-        ("AIP_CHECKPOINT_DIR", output / "checkpoints"),
-        ("AIP_TENSORBOARD_LOG_DIR", output / EVENTS_FOLDER),
-    ):
-        os.environ.setdefault(name, str(folder))
+    for name, folder in output_folders(job).items():
+        os.environ.setdefault(name, folder)
     members = list(replicas(os.environ.get(REPLICAS_VARIABLE, "primary=1")))
     index = int(os.environ.get(INDEX_VARIABLE, "0"))
     addresses = _addresses(job, index, len(members))
@@ -77,6 +72,17 @@ def prepare() -> None:
     config = contracts.tf_config(by_role, role, number, {}, trial, job.name)
     if config is not None:
         os.environ["TF_CONFIG"] = json.dumps(config)
+
+
+def output_folders(job: Path) -> Dict[str, str]:
+    """Return the variables that say where a program leaves what it makes."""
+    output = job / OUTPUT
+    return {
+        "DISTRAIN_OUTPUT": str(output),
+        "AIP_MODEL_DIR": str(output / "model"),
+        "AIP_CHECKPOINT_DIR": str(output / "checkpoints"),
+        "AIP_TENSORBOARD_LOG_DIR": str(output / EVENTS_FOLDER),
+    }
 
 
 def folder() -> Path:

@@ -110,6 +110,14 @@ def _reaped() -> Iterator[Tuple[int, int, int]]:
         yield pid, failure.exit_status(wait_status), used.ru_maxrss << 10  # in KiB, on Linux
 
 
+def has_left(reason: str) -> str:
+    """Return what a log says of ranks that have left their process groups."""
+    return (
+        f"all ranks have left their process groups, as {reason}: names are kept; "
+        "call init_process_group again, and wrap models in DDP or FSDP again"
+    )
+
+
 class StayingChild(Child):
     """A rank that stays, with its channel, as a child of the supervisor of each cell."""
 
@@ -296,12 +304,20 @@ class StayingCrew(Crew):
             if not rank.death:
                 rank.order({"do": staying.LEAVE})
 
+    @property
+    def why_left(self) -> str:
+        """Why the ranks have left their process groups since the last cell began; empty where they
+        have not."""
+        return self._reason if self._has_left else ""
+
+    @property
+    def sequences(self) -> Dict[int, int]:
+        """At which collective each rank was at the end of the last cell, by its number here."""
+        return dict(self._sequences)
+
     def remarks(self) -> Iterator[str]:
         if self._has_left:
-            yield (
-                f"all ranks have left their process groups, as {self._reason}: names are kept; "
-                "call init_process_group again, and wrap models in DDP or FSDP again"
-            )
+            yield has_left(self._reason)
         for rank in self.ranks:
             if rank.is_busy:
                 yield (

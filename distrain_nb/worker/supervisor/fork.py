@@ -67,6 +67,8 @@ def _become_rank(
         os.closerange(max(3, keeps + 1), _DESCRIPTORS)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        # Ray 2.60 has SIGINT blocked in all that it starts.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
         if threads.VARIABLE in launch.processes[index].environment:

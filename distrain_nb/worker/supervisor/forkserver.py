@@ -32,6 +32,7 @@ from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, lis
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.session import SessionProcess, is_session
+from distrain_nb.worker.supervisor.staying import StayingRanks
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
@@ -227,7 +228,10 @@ def supervise(folder: Path) -> None:
         system.name_process("distrain run")
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)
-        (SessionProcess(folder) if is_session(folder) else Supervisor(folder)).run()
+        if is_session(folder):
+            SessionProcess(folder, StayingRanks(folder, Launch.read(folder))).run()
+        else:
+            Supervisor(folder).run()
     except BaseException as error:
         traceback.print_exc()
         os.closerange(3, 4096)  # there may be no descriptor left to say it with

@@ -26,37 +26,27 @@ from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, liste
 from distrain_nb.worker.files.session import (
     CELL_FILE,
     END,
-    GET,
-    NAMES,
-    NAMES_FILE,
-    PUT,
     REQUESTS,
-    RESTART,
     SESSION_FILE,
     PresentCell,
     SessionFile,
 )
-from distrain_nb.worker.files.status import Owner, Process, State, Status
-from distrain_nb.worker.machine import system
-from distrain_nb.worker.metrics import writer
-from distrain_nb.worker.supervisor.crew import StayingChild, StayingCrew
-from distrain_nb.worker.supervisor.start import Output
-from distrain_nb.worker.supervisor.supervisor import Supervisor
+from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.supervisor.staying import Desk, Ranks
 
-TURN_S, QUEUE_TURN_S = 0.5, 0.1
-ENDS_WITHIN_S = 5.0
+QUEUE_TURN_S = 0.1
 
 
-class SessionProcess:
-    """One session, from its launch file to its last status."""
+class SessionProcess(Desk):
+    """One session, from its start to its last status."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ranks: Ranks) -> None:
         self._folder = folder
         self._file = SessionFile.read(folder)
-        self._launch = Launch.read(folder)
-        self._crew = StayingCrew(folder, self._launch, self._save, self._note_begin)
+        self._ranks = ranks
         self._state, self._phase = State.STARTING, "starting"
-        self._cell = PresentCell()
+        before = PresentCell.read(folder)  # by a process that was killed
+        self._cell = PresentCell(0, "", time.time(), before.runs, before.last)
         self._present: List[str] = []
         self._lock = threading.Lock()
         self._waiting: List[Request] = []  # as the thread has taken them
@@ -70,41 +60,37 @@ class SessionProcess:
 
     def run(self) -> None:
         """Have the ranks, and serve until it is ended or has been idle for too long."""
-        system.adopt_orphans()
         signal.signal(signal.SIGTERM, self._on_terminate)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        output = Output(self._folder)
-        output.wake_by(self._crew.wakeup())
-        output.watch(self._listener.fileno())
-        for number in range(len(self._launch.processes)):
-            self._crew.ranks.append(None)  # type: ignore[arg-type]  # whose place is taken next
-            self._crew.fork(number, output)
+        self._ranks.start(self, self._listener.fileno())
         self._enter(State.RUNNING, "ready")
+        self._show()
         threading.Thread(target=self._take_meanwhile, name="requests", daemon=True).start()
+        self._busy_since = time.monotonic()
         while not self._is_over():
             try:
                 task = self._work.get_nowait()
             except queue.Empty:
-                self._rest(output)
+                self._ranks.rest()
+                self.attend()
                 continue
             self._busy_since = time.monotonic()
             self._is_busy.set()
             if isinstance(task, Request):
-                self._run_cell(task, output)
+                self._run_cell(task)
             else:
-                self._answer(task, output)
+                task.reply(json.dumps(self._ranks.answer(task.words)))
             self._is_busy.clear()
             self._busy_since = time.monotonic()
         self._enter(State.STOPPING, "ending")
-        self._crew.end(ENDS_WITHIN_S)
+        self._ranks.end()
         with suppress(OSError):
             (self._folder / REQUESTS).unlink()
-        output.close()
         self._refuse_waiting()
         self._enter(State.SUCCEEDED, self._ended or "ended")
 
     def _on_terminate(self, *_: Any) -> None:
-        self._crew.ending = True
+        self._ranks.end_soon()
 
     def _is_over(self) -> bool:
         idle = time.monotonic() - self._busy_since
@@ -112,15 +98,15 @@ class SessionProcess:
             self._ended = f"ended after {self._file.idle:g} s without a cell"
         elif not self._folder.exists():
             self._ended = "its folder has been deleted"
-        elif self._crew.ending:
-            self._ended = "ended"
+        elif self._ranks.is_ending:
+            self._ended = self._ranks.why_ended or "ended"
         return bool(self._ended)
 
-    def _rest(self, output: Output) -> None:
-        """Keep what ranks print between cells, and notice those that end."""
-        output.turn(TURN_S)
+    def attend(self) -> None:
         self._take(is_main=True)
-        list(self._crew.ends())
+
+    def note_change(self) -> None:
+        self._save()
 
     # -- requests -----------------------------------------------------------------------------
 
@@ -144,7 +130,7 @@ class SessionProcess:
             self._queue(asked, is_main=is_main)
         elif isinstance(asked, SessionQuery):
             if asked.words.get("ask") == END:
-                self._crew.ending = True  # also while a cell is at work
+                self._ranks.end_soon()  # also while a cell is at work
             self._work.put(asked)
         if not is_main:
             os.kill(os.getpid(), signal.SIGCHLD)  # wakes the main thread
@@ -172,8 +158,8 @@ class SessionProcess:
             self._show()  # before whoever asked sends another, which may read what this one makes
             request.reply(TAKEN)
 
-    def _note_begin(self) -> None:
-        """Leave word of a cell that the ranks have now, and answer for it."""
+    def note_begin(self) -> None:
+        """Leave word of the cell at work, and answer for it."""
         self._show()
         if self._unanswered is not None:
             self._unanswered.reply(TAKEN)
@@ -198,7 +184,7 @@ class SessionProcess:
 
     # -- cells --------------------------------------------------------------------------------
 
-    def _run_cell(self, request: Request, output: Output) -> None:
+    def _run_cell(self, request: Request) -> None:
         if request not in self._waiting:  # it was cancelled
             return
         folder = request.folder
@@ -207,23 +193,14 @@ class SessionProcess:
         began = PresentCell(record["id"], record["name"], time.time(), runs, self._cell.last)
         self._begin(began, folder)
         self._waiting.remove(request)
-        if self._crew.straggler:
-            self._note_begin()
-        while self._crew.straggler and not (folder / CANCEL_FILE).exists():
-            self._rest(output)
-            if self._crew.ending:
-                break
-        self._crew.finish(output)
         try:
             with disk.without_waiting():
-                Supervisor(folder, crew=self._crew).run()
+                self._ranks.run(folder)
         except (OSError, fields.Damaged) as error:  # deleted since, or a disk that is full
             _give_up(folder, f"session {self._file.name} can't run the cell: {error}")
         finally:
-            writer.begin_run()  # whose files of this cell are open
             self._begin(PresentCell(0, "", time.time(), runs, f"run {record['id']}"))
-            self._note_begin()
-            self._crew.listen(output)
+            self.note_begin()
         with suppress(OSError):
             disk.sync_folder(folder)
         self._enter(State.RUNNING, "ready")
@@ -241,76 +218,18 @@ class SessionProcess:
             with disk.without_waiting(), suppress(OSError):
                 disk.replace_file(self._folder / CELL_FILE, fields.encode(shown))
 
-    # -- questions ----------------------------------------------------------------------------
-
-    def _answer(self, question: SessionQuery, output: Output) -> None:
-        ask = question.words.get("ask")
-        if ask == RESTART:
-            answer = self._restart(question.words, output)
-        elif ask in (GET, PUT, NAMES):
-            answer = self._of_ranks(question.words, output)
-        else:
-            answer = {}
-        question.reply(json.dumps(answer))
-
-    def _of_ranks(self, words: Dict[str, Any], output: Output) -> Dict[str, Any]:
-        """Return each rank's answer, by its number."""
-        answers: Dict[str, Any] = {}
-        for rank in self._crew.ranks:
-            number = self._crew.spec(rank).rank
-            if words["ranks"] is not None and number not in words["ranks"]:
-                continue
-            if rank.death or rank.is_busy:
-                answers[str(number)] = {"error": rank.death or "it is still busy with a cell"}
-                continue
-            order = {**words, "do": words["ask"]}
-            if words["ask"] == GET:
-                order["folder"] = f"{words['folder']}/{number}"
-            answers[str(number)] = self._crew.ask(rank, order, lambda: output.turn(TURN_S))
-        return answers
-
-    def _restart(self, words: Dict[str, Any], output: Output) -> Dict[str, Any]:
-        """Put new ranks in the place of some, which have no names yet."""
-        for rank in list(self._crew.ranks):
-            if self._crew.spec(rank).rank not in words["ranks"]:
-                continue
-            self._end_rank(rank, output)
-            with suppress(OSError):
-                (self._folder / NAMES_FILE.format(rank.number)).unlink()
-            self._crew.fork(rank.number, output)
-        self._crew.leave("ranks were started anew")
-        self._enter(State.RUNNING, "ready")
-        return {}
-
-    def _end_rank(self, rank: StayingChild, output: Output) -> None:
-        if not rank.death:
-            system.kill(rank.pid)
-        while not rank.death:
-            self._crew.look_for_deaths()
-            time.sleep(0.01)
-        with suppress(KeyError, ValueError):
-            output.unwatch(rank.channel.fileno())
-        output.drain(ENDS_WITHIN_S)
-        rank.close()
-
     def _enter(self, state: State, phase: str) -> None:
         self._state, self._phase = state, phase
         self._save()
 
     def _save(self) -> None:
-        processes = tuple(
-            Process(
-                rank.number, spec.label, spec.role, spec.replica, spec.rank, rank.pid, rank.death
-            )
-            for rank in self._crew.ranks
-            for spec in [self._crew.spec(rank)]
-        )
         try:
             status = Status.read(self._folder)
         except OSError:
             return
         status = status.enter(self._state, self._phase)
-        changed = replace(status, supervisor=Owner.of(os.getpid()), processes=processes)
+        changed = replace(status, supervisor=Owner.of(os.getpid()))
+        changed = replace(changed, processes=self._ranks.processes)
         with suppress(OSError):
             changed.write(self._folder)
 
