@@ -24,7 +24,7 @@ _ROLLED_BACK_AT_MOST_S = 1.0  # a first write is small; who reads waits for othe
 _LONGEST_PATH = 500
 # What takes a list from each version to the next; `PRAGMA user_version` is how many it has had. An
 # earlier version of the package goes on reading and writing it: steps add tables, and columns that
-# have a default. Version 0.1.0 made its table at 0.
+# have a default.
 _MIGRATIONS = (
     """
     CREATE TABLE IF NOT EXISTS runs (
