@@ -22,27 +22,25 @@ from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files import failure, fields
-from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.status import Owner, Process, State, Status, Stretch
-from tests.run import reader_0_1_0 as old
+from distrain_nb.worker.files.status import Owner, Process, State, Status
 
-WRITTEN = Path(__file__).parent / "data" / "0.1.0"
-SUCCEEDED, FAILED, CARRIED = 3, 4, 5
+WRITTEN = Path(__file__).parent / "data" / "1.0.0rc1"
+SUCCEEDED, FAILED, CARRIED = 1, 2, 5
 
 
 @pytest.fixture
-def home_0_1_0(home: Path) -> Path:
-    """DISTRAIN_HOME as version 0.1.0 left it."""
+def earlier_home(home: Path) -> Path:
+    """DISTRAIN_HOME as the earliest version left it that later ones read."""
     shutil.copytree(WRITTEN, home)
     home.chmod(0o700)
     return home
 
 
 @pytest.fixture
-def old_list(home_0_1_0: Path) -> Iterator[sqlite3.Connection]:
-    """The list as a process of version 0.1.0 has it open."""
-    path = home_0_1_0 / "runs.db"
+def earlier_list(earlier_home: Path) -> Iterator[sqlite3.Connection]:
+    """The list as another process has it open."""
+    path = earlier_home / "runs.db"
     with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
         yield database
 
@@ -57,11 +55,11 @@ def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path.write_text(json.dumps(raw))
 
 
-def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
+def test_runs_of_an_earlier_version_are_as_it_left_them(earlier_home: Path) -> None:
     night, broken, far = (api.attach(number) for number in (SUCCEEDED, FAILED, CARRIED))
     assert [run.state for run in api.runs()] == ["succeeded", "failed", "succeeded"]
     assert night.results["answer"] == {"rank": 0, "weights": [1.0, 2.0]}
-    assert night.options == {"param": ["lr=0.1", "epochs=5"]}
+    assert night.options["param"] == ["lr=0.1", "epochs=5"]
     assert list(night.metrics()["loss"]) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
     assert night.logs(1).splitlines() == [
         *(f"[rank 1] step {n}" for n in range(5)),
@@ -69,7 +67,8 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     ]
     with pytest.raises(RunFailed, match="rank 1 failed first: ValueError: the batch is empty"):
         broken.wait()
-    assert failure.read(broken.folder, 1) == Failure(**vars(old.Failure.read(broken.folder, 1)))
+    word = failure.read(broken.folder, 1)
+    assert word and word.summary == "ValueError: the batch is empty"
     assert Launch.read(night.folder).processes[1].environment["RANK"] == "1"
     assert far.rehearsed and far.results["total"] == 42
     assert [line.text for line in far.lines(0)] == [f"line {n}" for n in range(20)]
@@ -80,72 +79,39 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     assert answer(far, "metrics", {})
 
 
-def test_its_list_is_brought_up_to_date_while_it_has_it_open(old_list: sqlite3.Connection) -> None:
-    assert version(old_list) == 0
-    assert [record.id for record in old.records(old_list)] == [CARRIED, FAILED, SUCCEEDED]
-    added = Store().add("new", "local", "", "--on local", {"param": ["lr=1"]}, {"a": 1})
-    assert version(old_list) == 1
-    (newest, *_) = old.records(old_list)
-    assert vars(newest) == {name: getattr(added, name) for name in vars(newest)}
-    old.add(old_list, {**asdict(newest), "id": 7, "name": "theirs", "handle": "{}"})
-    assert version(old_list) == 1
-    assert [record.name for record in Store().all()][:2] == ["theirs", "new"]
-
-
 def test_a_migration_that_fails_changes_nothing(
-    old_list: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    earlier_list: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from distrain_nb.run import database
 
     steps = ("ALTER TABLE runs ADD COLUMN pinned INTEGER DEFAULT 0", "ALTER TABLE none ADD x")
     monkeypatch.setattr(database, "_MIGRATIONS", (*database._MIGRATIONS, *steps))
-    before = list(old_list.iterdump())
+    before = list(earlier_list.iterdump())
     with pytest.raises(Exception, match="no such table: none"):
         Store().add("", "local", "", "")
-    assert version(old_list) == 0
-    assert list(old_list.iterdump()) == before
+    assert version(earlier_list) == 1
+    assert list(earlier_list.iterdump()) == before
 
 
-def test_a_list_of_a_later_version_is_read_and_written(old_list: sqlite3.Connection) -> None:
-    old_list.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
-    old_list.execute("CREATE TABLE tags (run INTEGER, tag TEXT)")
-    old_list.execute("PRAGMA user_version = 99")
+def test_a_list_of_a_later_version_is_read_and_written(earlier_list: sqlite3.Connection) -> None:
+    earlier_list.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
+    earlier_list.execute("CREATE TABLE tags (run INTEGER, tag TEXT)")
+    earlier_list.execute("PRAGMA user_version = 99")
     assert [run.id for run in api.runs()] == [CARRIED, FAILED, SUCCEEDED]
     assert Store().add("", "local", "", "").id == 6
     api.delete(api.attach(FAILED))
-    assert version(old_list) == 99
-    assert old_list.execute("SELECT id, pinned FROM runs ORDER BY id").fetchall() == [
-        (3, 0), (5, 0), (6, 0),
+    assert version(earlier_list) == 99
+    assert earlier_list.execute("SELECT id, pinned FROM runs ORDER BY id").fetchall() == [
+        (1, 0), (5, 0), (6, 0),
     ]  # fmt: skip
 
 
-def test_a_list_that_lacks_a_column_is_read(old_list: sqlite3.Connection) -> None:
-    old_list.execute("ALTER TABLE runs DROP COLUMN experiment")
-    assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (4, ""), (3, "")]
+def test_a_list_that_lacks_a_column_is_read(earlier_list: sqlite3.Connection) -> None:
+    earlier_list.execute("ALTER TABLE runs DROP COLUMN experiment")
+    assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (2, ""), (1, "")]
 
 
-def test_stretches_of_a_run_that_were_kept_among_its_times_are_read(home_0_1_0: Path) -> None:
-    folder = api.attach(CARRIED).folder
-    times = {
-        "1\tstarting\tsending": 1.0,
-        "starting": 1.0,
-        "2\trunning\trunning": 2.0,
-        "running": 2.0,
-    }
-
-    def earlier(raw: dict[str, Any]) -> None:
-        raw.pop("trail", None)
-        raw.update(times=times)
-
-    edited(folder / "status.json", earlier)
-    status = Status.read(folder)
-    assert status.trail == (Stretch("starting", "sending", 1.0), Stretch("running", "running", 2.0))
-    assert status.times == {"starting": 1.0, "running": 2.0}
-    status.write(folder)
-    assert Status.read(folder) == status
-
-
-def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0_1_0: Path) -> None:
+def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(earlier_home: Path) -> None:
     far, broken = api.attach(CARRIED).folder, api.attach(FAILED).folder
     files = [
         *(far / name for name in ("status.json", "carrier.json", "submission.json")),
@@ -161,7 +127,7 @@ def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0
     for file in files:
         edited(file, lambda raw: raw.update(novel={"any": ["thing"]}))
         edited(file, lambda raw: [each.update(novel=1) for each in raw.get("processes", ())])
-    (home_0_1_0 / "runs.db").unlink()
+    (earlier_home / "runs.db").unlink()
     assert [read() for read in readers] == before
     edited(far / "status.json", lambda raw: [raw.pop(name) for name in ("progress", "note")])
     edited(far / "carrier.json", lambda raw: [raw.pop(name) for name in ("missing", "denied")])
@@ -178,7 +144,7 @@ def in_state(run: Run, state: str, owner: Owner | None) -> Run:
     return run
 
 
-def test_a_state_of_a_later_version_is_told_by_its_name(home_0_1_0: Path) -> None:
+def test_a_state_of_a_later_version_is_told_by_its_name(earlier_home: Path) -> None:
     run = in_state(api.attach(SUCCEEDED), "preempted", Owner.of(os.getpid()))
     assert (run.state, run.status.phase) == (State.RUNNING, "preempted")
     in_state(run, "preempted", Owner(os.getpid(), "before"))
@@ -189,7 +155,7 @@ def test_a_state_of_a_later_version_is_told_by_its_name(home_0_1_0: Path) -> Non
     assert "preempted" in (run.folder / "status.json").read_text()
 
 
-def test_what_a_later_version_says_in_another_way_is_said_to_be_its(home_0_1_0: Path) -> None:
+def test_what_a_later_version_says_in_another_way_is_said_to_be_its(earlier_home: Path) -> None:
     run = api.attach(SUCCEEDED)
     edited(run.folder / "status.json", lambda raw: raw.update(processes={"rank 0": 1}))
     with pytest.raises(RunUnreadable, match=r"status.json is damaged: processes is"):
