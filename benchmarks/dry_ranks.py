@@ -1,4 +1,4 @@
-"""Whether `--as-rank all` finds faults of some ranks only: the rank, the line, and how long it takes.
+"""Whether `--as-rank all` finds faults that some ranks have: at which rank and line, and how soon.
 
 `python -m benchmarks.dry_ranks [NAME…]` runs each fault of `dry_rank_cells.py` in a world of 16
 ranks, on this machine. The last line is JSON.

@@ -1,4 +1,4 @@
-"""What is in the wheel: the package, the page's bundles, JupyterLab's extension, and nothing else."""
+"""What is in the wheel: the package, the page's bundles, JupyterLab's extension; nothing else."""
 
 from __future__ import annotations
 

@@ -111,7 +111,9 @@ def test_a_list_that_lacks_a_column_is_read(earlier_list: sqlite3.Connection) ->
     assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (2, ""), (1, "")]
 
 
-def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(earlier_home: Path) -> None:
+def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(
+    earlier_home: Path,
+) -> None:
     far, broken = api.attach(CARRIED).folder, api.attach(FAILED).folder
     files = [
         *(far / name for name in ("status.json", "carrier.json", "submission.json")),

@@ -57,15 +57,15 @@ def verdict(tried: Sequence[int], world: int, steps: int) -> str:
 
 def memory_deviations(facts: Facts) -> Iterator[Deviation]:
     """Yield the ranks that would need more memory than their device has."""
-    found: List[Fact] = [
+    larger: List[Fact] = [
         fact
         for noted in facts.values()
         for fact in of_kind(noted, DRY)
         if fact["device_bytes"] and sum(fact["memory"].values()) > fact["device_bytes"]
     ]
-    if found:
-        largest = max(found, key=lambda fact: sum(fact["memory"].values()))
-        ranks = tuple(fact["of"] for fact in found)
+    if larger:
+        largest = max(larger, key=lambda fact: sum(fact["memory"].values()))
+        ranks = tuple(fact["of"] for fact in larger)
         yield Deviation(deviations.TOO_LARGE, ranks, "", {"memory": _memory(largest)})
 
 
@@ -90,9 +90,9 @@ def _place(fact: Fact) -> str:
 
 def _samples(data: Mapping[str, Any]) -> str:
     count = "" if data["drawn"] is None else f"{data['drawn']:,} "
-    whole = "" if data["size"] is None else f"of {data['size']:,} "
+    size = "" if data["size"] is None else f"of {data['size']:,} "
     first = f", first {', '.join(map(str, data['indices']))}" if data["indices"] else ""
-    return f"{count}{whole}in an epoch{first} ({data['sampler']})"
+    return f"{count}{size}in an epoch{first} ({data['sampler']})"
 
 
 def _exchange(exchange: Mapping[str, Any]) -> str:

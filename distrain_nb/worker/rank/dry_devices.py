@@ -147,9 +147,9 @@ def _placing(devices: _Devices) -> Any:
             if function is torch.Tensor.pin_memory:
                 return arguments[0]
             if function is torch.Tensor.cuda:
-                tensor, device, *_ = (*arguments, (named or {}).get("device"))
+                device = arguments[1] if len(arguments) > 1 else (named or {}).get("device")
                 device = f"cuda:{device}" if isinstance(device, int) else device or "cuda"
-                return tensor.to(devices.here(device))
+                return arguments[0].to(devices.here(device))
             if function is torch.Tensor.to and type(arguments[1:2]) is tuple:
                 numbered = [f"cuda:{a}" if type(a) is int else a for a in arguments[1:2]]
                 arguments = (arguments[0], *numbered, *arguments[2:])

@@ -40,7 +40,7 @@ class OnlyElsewhere(RuntimeError):
     """An object that only another rank knows, so that this one can't go on alone."""
 
 
-class Exchange(NamedTuple):
+class CollectiveCall(NamedTuple):
     """A collective by its kind, the ranks of its group, and its bytes."""
 
     kind: str
@@ -54,8 +54,8 @@ class AnsweringGroup:
     def __init__(self, folder: Path, rank: int, world: int) -> None:
         self._folder, self._rank, self._world = folder, rank, world
         self._counts: Dict[str, int] = {}
-        self._now: List[Exchange] = []
-        self.step: List[Exchange] = []  # what the last whole step has exchanged
+        self._now: List[CollectiveCall] = []
+        self.step: List[CollectiveCall] = []  # what the last whole step has exchanged
         self.meshes: List[Any] = []
 
     def watch(self) -> None:
@@ -161,7 +161,7 @@ class AnsweringGroup:
         if not kind or group is None:
             return result
         ranks = _ranks_of(group)
-        self._now.append(Exchange(kind, ranks, max(map(_bytes, arguments))))
+        self._now.append(CollectiveCall(kind, ranks, max(map(_bytes, arguments))))
         is_functional = operation.namespace == "_c10d_functional"
         answered = list(_tensors(result if is_functional else arguments[0]))
         if kind in ("all_reduce", "reduce_scatter", "reduce") and _is_sum(arguments):
@@ -195,8 +195,8 @@ class AnsweringGroup:
                     tensor.copy_(values.view(tensor.shape))
 
 
-def _only(what: str) -> str:
-    return f"only other ranks have {what}: a rank that runs alone (--as-rank) can't go on from here"
+def _only(missing: str) -> str:
+    return f"only other ranks have {missing}: a rank that runs alone (--as-rank) can't go on from here"
 
 
 def _with_future(result: Any, tensors: List[Any]) -> Any:
@@ -269,7 +269,7 @@ def coordinates(meshes: List[Any]) -> Dict[str, Tuple[int, int]]:
     return dict(zip(names, zip(map(int, at), map(int, largest.mesh.shape))))
 
 
-def totals(step: List[Exchange]) -> Mapping[Tuple[str, Tuple[int, ...]], int]:
+def totals(step: List[CollectiveCall]) -> Mapping[Tuple[str, Tuple[int, ...]], int]:
     """Return the bytes of a step by kind and group."""
     sums: Dict[Tuple[str, Tuple[int, ...]], int] = {}
     for exchange in step:

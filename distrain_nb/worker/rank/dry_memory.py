@@ -14,8 +14,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 PARAMETERS, GRADIENTS, OPTIMIZER = "parameters", "gradients", "optimizer"
 ACTIVATIONS, OTHER = "activations", "other"
-# A new peak is told apart by kind only once it is larger by this share, or by so many bytes.
-_GROWTH, _LEAST_GROWTH = 1.01, 1 << 10
+# A new peak is told apart by kind only once it has grown by such a share of itself, or of the
+# parameters: to tell takes as long as there are parameters.
+_OF_ITSELF, _OF_PARAMETERS = 0.01, 0.02
 
 
 class TensorMemory:
@@ -82,7 +83,8 @@ class TensorMemory:
     def _grow(self) -> None:
         noted = sum(self._kinds.values())
         self._peak, self.peak_step = self._bytes, self._steps + 1
-        if self._bytes >= max(noted * _GROWTH, noted + _LEAST_GROWTH):
+        least = min(noted * _OF_ITSELF, self._kinds.get(PARAMETERS, 0) * _OF_PARAMETERS)
+        if self._bytes - noted >= least:
             self._kinds = self._by_kind()
 
     def step_ends(self) -> None:
@@ -94,8 +96,8 @@ class TensorMemory:
         sizes: Dict[str, int] = {}
         seen: set[int] = set()
         weights = [reference() for reference in self._weights.values()]
-        known = [weight for weight in weights if weight is not None]
-        for kind, tensors in _kinds_of(known, self._optimizers()).items():
+        weights = [weight for weight in weights if weight is not None]
+        for kind, tensors in _kinds_of(weights, self._optimizers()).items():
             sizes[kind] = 0
             for tensor in tensors:
                 storage = tensor.untyped_storage()

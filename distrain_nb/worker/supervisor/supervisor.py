@@ -22,7 +22,7 @@ from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Ending, Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
-from distrain_nb.worker.rank import dry_rank, stopping
+from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.crew import Crew
@@ -260,8 +260,7 @@ class Supervisor:
 
     def _primary_has_ended(self) -> bool:
         """Tell whether the primary has ended or, where it runs elsewhere, all that run here."""
-        leads = not self._launch.in_turn
-        leading = [child for child in self._children if leads and "primary" in child.roles]
+        leading = [c for c in self._children if "primary" in c.roles and not self._launch.in_turn]
         return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:
@@ -369,8 +368,6 @@ class Supervisor:
         state, error, kind = self._ending or Ending(State.FAILED)
         cause = Cause(kind) if kind else None
         lost = output.close()
-        if self._launch.in_turn:
-            dry_rank.clear(self._folder)
         charts = self._charts.passed_over() if self._charts else ""
         note = (self._doctor.last_note(state) if self._doctor else "") or charts
         if lost:
