@@ -196,7 +196,7 @@ class AnsweringGroup:
 
 
 def _only(missing: str) -> str:
-    return f"only other ranks have {missing}: a rank that runs alone (--as-rank) can't go on from here"
+    return f"only other ranks have {missing}: a rank that runs alone can't go on from here"
 
 
 def _with_future(result: Any, tensors: List[Any]) -> Any:

@@ -94,15 +94,15 @@ class TensorMemory:
 
     def _by_kind(self) -> Dict[str, int]:
         sizes: Dict[str, int] = {}
-        seen: set[int] = set()
+        counted: set[int] = set()
         weights = [reference() for reference in self._weights.values()]
         weights = [weight for weight in weights if weight is not None]
         for kind, tensors in _kinds_of(weights, self._optimizers()).items():
             sizes[kind] = 0
             for tensor in tensors:
                 storage = tensor.untyped_storage()
-                if storage._cdata not in seen and storage._cdata in self._held:
-                    seen.add(storage._cdata)
+                if storage._cdata not in counted and storage._cdata in self._held:
+                    counted.add(storage._cdata)
                     sizes[kind] += self._held[storage._cdata][0]
         return {**sizes, ACTIVATIONS: self._bytes - sum(sizes.values())}
 
