@@ -118,6 +118,8 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         raise OptionError(f"--as {job_options.export} shows a job: it needs --dry-run")
     if job_options.as_rank:
         backend, backend_options = find("local"), NoOptions()
+        # Ranks wait for their turn, in silence.
+        job_options = replace(job_options, hang_after=job_options.hang_after or "0")
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait

@@ -10,7 +10,6 @@ from distrain_nb.places.local.plan import FOLDERS, LocalPlan, about_data, about_
 from distrain_nb.worker.facts.dry import VARIABLE
 from distrain_nb.worker.files.folder import FACTS_VARIABLE
 from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
-from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.places.local.plan import LocalJob
@@ -25,7 +24,6 @@ def dry_plan(job: LocalJob) -> LocalPlan:
         **{name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()},
         VARIABLE: chosen.as_json(),
         FACTS_VARIABLE: "0",  # weights and data of ranks that have never met would be compared
-        HANG_AFTER_VARIABLE: "0",  # ranks wait for their turn
         "TORCHDYNAMO_DISABLE": "1",  # which follows no operation of compiled code
     }
     processes = tuple(
