@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.worker.metrics.writer import log_metrics
     from distrain_nb.worker.rank.stopping import on_stop, stopping
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _HOMES = {
     "Executor": "distrain_nb.api.executor",

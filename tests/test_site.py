@@ -14,7 +14,7 @@ import distrain_nb
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("docs", "scripts", "benchmarks", "notebooks", "README.md", "CHANGELOG.md", "LICENSE",
-         "CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml")  # fmt: skip
+         "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", "mkdocs.yml")  # fmt: skip
 BROKEN = {
     "docs/python.md": ("[x](data.md#nowhere)", "does not contain an anchor '#nowhere'"),
     "docs/data.md": ("[x](../scripts/gone.sh)", "'../scripts/gone.sh'"),

@@ -67,6 +67,8 @@ class Options(TypedDict, total=False):
     ignore: Texts | None
     strict: bool
     prove: Number | None
+    as_rank: str | None
+    steps: Number | None
     debug: bool
     notify: str | None
     max_cost: str | None

@@ -22,7 +22,7 @@ from distrain_nb.backends.base import (
     Plan,
 )
 from distrain_nb.backends.notebooks import idle_findings
-from distrain_nb.backends.options import declared
+from distrain_nb.backends.options import NoOptions, declared
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.options import short_name
 from distrain_nb.backends.uploads import with_uploads
@@ -116,6 +116,10 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     _refuse_without_session(job_options)
     if job_options.export and not job_options.dry_run:
         raise OptionError(f"--as {job_options.export} shows a job: it needs --dry-run")
+    if job_options.as_rank:
+        backend, backend_options = find("local"), NoOptions()
+        # Ranks wait for their turn, in silence.
+        job_options = replace(job_options, hang_after=job_options.hang_after or "0")
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
@@ -134,13 +138,15 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         allowed_secrets=job_options.allow_secret,
         environ=environ,
         defaults=backend.defaults(environ),
+        as_rank=job_options.as_rank,
+        steps=job_options.steps,
     )
     job = with_uploads(job, backend)
     program = program_of(source, replace(job_options, data=job.data), backend)
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(replace(job, layout=_countable(job.layout)))
-    cost = cost_of(job_options, job, backend, plan)
+    cost = None if job.as_rank else cost_of(job_options, job, backend, plan)
     if cost and backend.here and cost.limit:
         job = with_limit(job, cost)
         plan = backend.plan(job)

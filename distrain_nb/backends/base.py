@@ -98,7 +98,8 @@ class Job(Generic[OptionsT_co]):
     `defaults` the settings that the backend found on this machine, `machine` what else a plan
     depends on there; `nonce` makes its run's name its own. The job of a `trial` of a study has
     its number, as text. A job of this machine ends after the seconds of `cost_limit`, with its
-    words.
+    words. With `as_rank` and `steps`, texts of these options, ranks of it run alone on
+    this machine.
     """
 
     program: Program
@@ -119,6 +120,8 @@ class Job(Generic[OptionsT_co]):
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
     trial: str | None = None
     cost_limit: tuple[float | None, str] = (None, "")
+    as_rank: str = ""
+    steps: str = ""
 
 
 def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ def seconds_on_machines(status: Status, now: float, paid_phases: tuple[str, ...]
     trail = status.trail
     ends = [*(stretch.begin for stretch in trail[1:]), now]
     ran, seconds = False, 0.0
-    for stretch, end in zip(trail, ends, strict=False):  # version 0.1.0 keeps no stretches
+    for stretch, end in zip(trail, ends, strict=False):
         is_prepared = bool(paid_phases) and stretch.phase.startswith(paid_phases)
         ran = ran or is_prepared or stretch.state == State.RUNNING
         if is_prepared or (ran and stretch.state in _COSTING):

@@ -86,13 +86,26 @@ def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:
     world = [member for member in cluster.members() if member[0].value in TRAINING_ROLES]
     for group, (role, index) in enumerate(world):
         replica = replica_environment(cluster, role, index)
+        meeting = {**replica, **rendezvous(cluster.primary, run_id)}
         for local in range(per_replica):
-            variables = place(local, per_replica, group, len(world))
-            environment = {**replica, **variables, **rendezvous(cluster.primary, run_id)}
-            yield Rank(role, index, int(variables["RANK"]), environment)
+            numbers = place(local, per_replica, group, len(world))
+            yield Rank(role, index, int(numbers["RANK"]), {**meeting, **numbers})
     for role, index in cluster.members():
         if role.value not in TRAINING_ROLES:
             yield Rank(role, index, None, replica_environment(cluster, role, index))
+
+
+def rank_of(cluster: Cluster, number: int, per_replica: int, run_id: str) -> Rank:
+    """Return the rank of the world that has that number."""
+    world = [member for member in cluster.members() if member[0].value in TRAINING_ROLES]
+    group, local = divmod(number, per_replica)
+    role, index = world[group]
+    environment = {
+        **replica_environment(cluster, role, index),
+        **rendezvous(cluster.primary, run_id),
+        **place(local, per_replica, group, len(world)),
+    }
+    return Rank(role, index, number, environment)
 
 
 def replica_environment(cluster: Cluster, role: Role, index: int) -> dict[str, str]:

@@ -107,6 +107,8 @@ def tune(code: Code, spec: StudySpec | None = None, **options: Unpack[StudyOptio
 def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
     """Return everything up to the first trial. Raises OptionError, CheckFailed for a spec that
     can't be, DistrainError."""
+    if options.get("as_rank"):
+        raise OptionError("--as-rank runs ranks of one job alone, and a study has many jobs")
     file = options.get("study")
     spec, written = take_spec(spec, options)
     place = read(options).layout.on

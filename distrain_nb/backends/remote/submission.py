@@ -158,7 +158,7 @@ class Journal:
             return cls()
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / JOURNAL_FILE, fields.encode(self, sparing=("attempt", "attempt_at")))
+        replace_file(folder / JOURNAL_FILE, fields.encode(self))
 
 
 def follow(submission: Submission, folder: Path) -> None:

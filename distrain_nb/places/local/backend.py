@@ -19,6 +19,7 @@ from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.places.local import buckets
+from distrain_nb.places.local.dry import dry_plan
 from distrain_nb.places.local.machine import gpus_of, machine
 from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
 from distrain_nb.places.local.warm import submit_run
@@ -134,7 +135,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         return machine(job)
 
     def plan(self, job: Job[NoOptions]) -> LocalPlan:
-        return plan(job)
+        return dry_plan(job) if job.as_rank else plan(job)
 
     def submit(self, plan: LocalPlan, folder: Path) -> None:
         try:

@@ -99,8 +99,8 @@ def plan(job: LocalJob) -> LocalPlan:
     _refuse_too_many(job, per_replica)
     findings = [
         *_findings(job, launcher, gpus),
-        *_about_packages(job),
-        *_about_data(job),
+        *about_packages(job),
+        *about_data(job),
         *_about_gpus(job, gpus),
         *process_findings(job.program, job.layout, launcher, per_replica, gpus),
     ]
@@ -292,7 +292,7 @@ def _about_reducers(launcher: str, gpus: int) -> Iterator[Finding]:
         yield Finding("local.reducers-gpus", Severity.WARNING, "reducers", message)
 
 
-def _about_packages(job: LocalJob) -> Iterator[Finding]:
+def about_packages(job: LocalJob) -> Iterator[Finding]:
     """Yield findings about requirements that ranks don't meet: they run with the notebook's
     packages."""
     for text in job.program.required:
@@ -305,7 +305,7 @@ def _about_packages(job: LocalJob) -> Iterator[Finding]:
             yield Finding("local.require", Severity.WARNING, where, message)
 
 
-def _about_data(job: LocalJob) -> Iterator[Finding]:
+def about_data(job: LocalJob) -> Iterator[Finding]:
     for name, uri in named(job.data):
         if in_bucket(uri):
             message = f"{uri} is fetched to {buckets.place(uri)} first, as far as it is not there"

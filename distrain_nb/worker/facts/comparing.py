@@ -9,6 +9,7 @@ from typing import FrozenSet, Iterable, List, Tuple
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.copies import loss_deviations, weight_deviations
 from distrain_nb.worker.facts.deviations import Deviation
+from distrain_nb.worker.facts.dry import memory_deviations
 from distrain_nb.worker.facts.order import order_deviations, step_deviations
 from distrain_nb.worker.facts.proof import proof_deviations
 from distrain_nb.worker.facts.record import Facts, read_facts, sizes
@@ -35,9 +36,19 @@ _CONSEQUENCES = {
 def compare(facts: Facts, ignored: Iterable[str] = ()) -> List[Deviation]:
     """Return what deviates in a run, each code once; `ignored` codes, or their kinds (`data`), are
     left out."""
-    if len(facts) < 2:
-        return []
-    every = [
+    every = [*memory_deviations(facts)]
+    if len(facts) > 1:
+        every += _between(facts)
+
+    first = {deviation.code: deviation for deviation in reversed(every)}
+    codes = set(first)
+    hidden = {code for code in codes if codes & _CONSEQUENCES.get(code, frozenset())}
+    hidden.update(code for code in codes if is_ignored(code, ignored))
+    return [first[code] for code in dict.fromkeys(d.code for d in every) if code not in hidden]
+
+
+def _between(facts: Facts) -> List[Deviation]:
+    return [
         *order_deviations(facts),
         *weight_deviations(facts),
         *loss_deviations(facts),
@@ -45,11 +56,6 @@ def compare(facts: Facts, ignored: Iterable[str] = ()) -> List[Deviation]:
         *data_deviations(facts),
         *proof_deviations(facts),
     ]
-    first = {deviation.code: deviation for deviation in reversed(every)}
-    codes = set(first)
-    hidden = {code for code in codes if codes & _CONSEQUENCES.get(code, frozenset())}
-    hidden.update(code for code in codes if is_ignored(code, ignored))
-    return [first[code] for code in dict.fromkeys(d.code for d in every) if code not in hidden]
 
 
 def is_ignored(code: str, ignored: Iterable[str]) -> bool:

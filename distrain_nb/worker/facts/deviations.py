@@ -13,10 +13,11 @@ UNEVEN = "steps.uneven"
 MIXED, GONE = "collectives.mixed", "collectives.left"
 RATE, LOSS = "numbers.rate", "numbers.loss"
 PARTED = "proof.parted"
+TOO_LARGE = "memory.too-large"
 
 CODES = (
     *(BYPASSED, NO_SYNC, UNWRAPPED, LOOSE, START, DIFFER, SKIPPED, SAME, UNSHARED, SPLIT, EPOCH),
-    *(UNREACHED, UNEVEN, MIXED, GONE, RATE, LOSS, PARTED),
+    *(UNREACHED, UNEVEN, MIXED, GONE, RATE, LOSS, PARTED, TOO_LARGE),
 )
 
 
@@ -125,6 +126,10 @@ _SENTENCES = {
     LOSS: (
         "the loss is {value} on {ranks} alone, at step {step}: the exchange gives it to all ranks."
         " Look at that rank's batch; leave it out on all ranks, or clip"
+    ),
+    TOO_LARGE: (
+        "{ranks} would need more memory than the device has: {memory}. Shard the model further,"
+        " take a smaller batch, or recompute activations"
     ),
     PARTED: (
         "step {step} is not that of one rank on the batches of all: {tensor} {by} on {ranks}"

@@ -29,6 +29,7 @@ MODULE, OPTIMIZER, WEIGHTS = "module", "optimizer", "weights"
 LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
 PROOF = "proof"  # that steps have parted from those of one rank
+DRY = "dry"  # what a rank that runs alone has come to
 MARK = "mark"  # the last one, of a file beside
 
 ATTEMPT_VARIABLE = "DISTRAIN_ATTEMPT"

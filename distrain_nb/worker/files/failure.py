@@ -64,7 +64,7 @@ class Failure:
         """Leave word of it; on a full disk the exit status has to do."""
         path = folder / FAILURE_FILE.format(self.process)
         try:
-            use_reserve(path, fields.encode(self, ensure_ascii=False, sparing=("status", "kind")))
+            use_reserve(path, fields.encode(self, ensure_ascii=False))
         except OSError as error:
             print(f"can't write {path}: {error}", file=sys.stderr)
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import (
     Any,
-    Collection,
     Dict,
     Optional,
     Type,
@@ -63,17 +62,10 @@ def encode(
     indent: Optional[int] = None,
     *,
     ensure_ascii: bool = True,
-    sparing: Collection[str] = (),
 ) -> bytes:
     """Return the dataclass as JSON. In ASCII it comes back as it was, names of files too that are
-    no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`. Fields in `sparing` are
-    left out while they have their defaults."""
-    values = _values(part)
-    for field in fields(part):
-        default = field.default_factory() if field.default_factory is not MISSING else field.default
-        if field.name in sparing and values[field.name] == default:
-            del values[field.name]
-    text = json.dumps(values, ensure_ascii=ensure_ascii, indent=indent, default=_values)
+    no UTF-8; else it is for people, and what UTF-8 can't say becomes `?`."""
+    text = json.dumps(_values(part), ensure_ascii=ensure_ascii, indent=indent, default=_values)
     return text.encode("utf-8", "replace")
 
 

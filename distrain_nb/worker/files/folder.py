@@ -49,6 +49,7 @@ FACTS_FOLDER = "facts"  # in it too, a file for each rank (`facts/record.py`): w
 TOKEN_FILE = "progress-token"  # mode 0600: what programs show `supervisor/receiver.py`
 REPORTED_FILE = "reported"  # a line for each reporter of rank 0 (`metrics/progress.py`)
 PROOF_FOLDER = "proof"  # while steps are proven (`rank/proving.py`): batches and weights
+DRY_FOLDER = "dry"  # while ranks run alone (`rank/dry_rank.py`): turns, and what rank 0 broadcasts
 DISPLAYS_FOLDER = "displays"  # likewise (`rank/displays.py`): a JSON file for each display
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there

@@ -61,10 +61,6 @@ class ProcessSpec:
     serves: bool = False
 
 
-# Fork servers of version 0.1.0 refuse a launch with fields that they don't know.
-_LATER = ("signal_before", "retries", "retried", "cost_limit", "cost_words")
-
-
 @dataclass(frozen=True)
 class Launch:
     """A run to start on this machine.
@@ -78,7 +74,8 @@ class Launch:
     is how long ahead of its time limit a program is asked to save, and how long it may then take;
     times are in seconds. The run is started again up to `retries` times after ends of the causes in
     `retried` (`supervisor/retries.py`). It has cost what `--max-cost` allows after `cost_limit`
-    seconds, as `cost_words` say then.
+    seconds, as `cost_words` say then. Ranks `in_turn` run alone, one after another
+    (`rank/dry_rank.py`).
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -99,9 +96,10 @@ class Launch:
     retried: Tuple[str, ...] = ()
     cost_limit: Optional[float] = None
     cost_words: str = ""
+    in_turn: bool = False
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / LAUNCH_FILE, fields.encode(self, sparing=_LATER))
+        replace_file(folder / LAUNCH_FILE, fields.encode(self))
 
     @classmethod
     def read(cls, folder: Path) -> Launch:

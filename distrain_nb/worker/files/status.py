@@ -161,7 +161,7 @@ class Status:
         Raises FileNotFoundError where no run has been started; `fields.Damaged`.
         """
         path = folder / STATUS_FILE
-        raw = _with_trail(fields.load(path))
+        raw = fields.load(path)
         state = raw.get("state")
         is_known = not isinstance(state, str) or state in _STATES
         status = fields.decode(cls, raw if is_known else {**raw, "state": State.RUNNING}, path)
@@ -209,18 +209,6 @@ class Status:
             return self.supervisor.alive
         since = time.time() - max(self.times.values(), default=0)
         return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
-
-
-def _with_trail(raw: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a status's JSON with the stretches that earlier versions of the package kept among
-    its times, as `NUMBER TAB STATE TAB PHASE`."""
-    times = raw.get("times")
-    if "trail" in raw or not isinstance(times, dict):
-        return raw
-    parts = [(str(name).split("\t", 2), begin) for name, begin in times.items()]
-    trail = [{"state": p[1], "phase": p[2], "begin": begin} for p, begin in parts if len(p) == 3]
-    states = {name: begin for name, begin in times.items() if "\t" not in str(name)}
-    return {**raw, "times": states, "trail": trail}
 
 
 def request_cancel(folder: Path) -> None:

@@ -47,6 +47,7 @@ from distrain_nb.worker.metrics import step_times
 from distrain_nb.worker.metrics.step_times import CLOCK
 from distrain_nb.worker.rank import (
     debugger,
+    dry_rank,
     ending,
     program,
     progress_hooks,
@@ -139,9 +140,11 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
+    dry_rank.wait_for_turn(folder, process)
     prepare(folder)
     stopping.begin(folder, process)
     proving.begin(folder)
+    dry_rank.begin(folder, process)
     return run_cell(folder, process, results)
 
 
@@ -195,6 +198,7 @@ def run_cell(
     finally:
         CLOCK.end()
         proving.end(failed=bool(status))
+        dry_rank.end(failed=bool(status))
         recording.end(failed=bool(status))
     return status
 

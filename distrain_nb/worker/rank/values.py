@@ -204,9 +204,6 @@ def captured(*names: str) -> Any:
     return values if len(names) > 1 else values[0]
 
 
-carried = captured  # as programs of version 0.1.0 call it
-
-
 def forget() -> None:
     """Let go of the captured values, which are the program's own."""
     _open.clear()

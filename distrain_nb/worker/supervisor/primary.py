@@ -73,7 +73,7 @@ class FolderPrimary:
 
 def followed_primary(text: str) -> Union[Primary, FolderPrimary, None]:
     """Return what a launch `follows`: an address, folders, or nothing."""
-    if text.startswith("/"):  # no field of its own, which version 0.1.0 would refuse
+    if text.startswith("/"):
         return FolderPrimary(text.split("\n"))
     return Primary(text) if text else None
 

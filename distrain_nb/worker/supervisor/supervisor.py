@@ -260,7 +260,7 @@ class Supervisor:
 
     def _primary_has_ended(self) -> bool:
         """Tell whether the primary has ended or, where it runs elsewhere, all that run here."""
-        leading = [child for child in self._children if "primary" in child.roles]
+        leading = [c for c in self._children if "primary" in c.roles and not self._launch.in_turn]
         return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:

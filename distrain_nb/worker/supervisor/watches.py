@@ -11,7 +11,7 @@ from typing import Callable, Optional, Sequence
 
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Ending, State
-from distrain_nb.worker.rank import world
+from distrain_nb.worker.rank import dry_rank, world
 from distrain_nb.worker.supervisor.deviating import DeviationWatch
 from distrain_nb.worker.supervisor.hangs import HangWatch
 from distrain_nb.worker.supervisor.start import Child, Output
@@ -45,9 +45,11 @@ class Watches:
         return _joined(self._hung, self._deviations.note)
 
     def end(self) -> None:
-        """Watch no more: the ranks of a session outlive their run."""
+        """Watch no more: the ranks of a session outlive their run. What ranks in turn have left for
+        each other goes."""
         self._hangs.end()
         self._deviations.end()
+        dry_rank.clear(self._folder)
 
     def finish(self, ending: Ending, say: Say) -> Ending:
         """Compare the ranks once more, when the last has ended. Return how the run has ended: with

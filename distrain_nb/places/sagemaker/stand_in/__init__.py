@@ -21,7 +21,8 @@ SYNTAX = FaultSyntax(
 def _lacks() -> Sequence[str]:
     from distrain_nb.rehearsal.needs import missing_requirements
 
-    return missing_requirements({"moto.server": "moto[s3,server]"}, engine=True)
+    modules = {"moto.server": "moto[s3]", "flask_cors": "flask-cors"}
+    return missing_requirements(modules, engine=True)
 
 
 @contextmanager
