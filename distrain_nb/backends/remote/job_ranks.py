@@ -70,7 +70,7 @@ class JobRanks(Ranks):
         )
         self._per_replica = len(self._submission.processes) // len(self._service.members)
         self._processes = self._submission.processes
-        self._beats: dict[int, tuple[str, float]] = {}
+        self._beats = orders.Beats(self.job)
         self._number = orders.START
         self._address = ""
         self._memory: dict[int, int] = {}
@@ -259,18 +259,8 @@ class JobRanks(Ranks):
         stated = self._service.lost()
         if stated is not None:
             return stated
-        lost, now = {}, time.monotonic()
-        for replica, _ in enumerate(self.members):
-            try:
-                path = shared.replica_folder(self.job, replica) / orders.BEAT
-                beat = path.read_text()
-            except OSError:
-                beat = ""
-            last, since = self._beats.get(replica, ("", now))
-            self._beats[replica] = last, since = (beat, now) if beat != last else (last, since)
-            if last and now - since > LOST_AFTER_S:
-                lost[replica] = f"it has said nothing for {LOST_AFTER_S:g} s"
-        return lost
+        silent = self._beats.silent(range(len(self.members)), LOST_AFTER_S)
+        return dict.fromkeys(silent, f"it has said nothing for {LOST_AFTER_S:g} s")
 
     # -- orders -------------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ import io
 import json
 import os
 import shutil
+import time
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import files_below, replace_file
@@ -121,3 +122,25 @@ def answer_of(job: Path, number: int, replica: int) -> Optional[Dict[str, Any]]:
         return dict(json.loads((place_of(job, number, replica) / ANSWER).read_bytes()))
     except (OSError, ValueError):
         return None
+
+
+class Beats:
+    """Hears by their heartbeats whether the replicas of a job are there."""
+
+    def __init__(self, job: Path) -> None:
+        self._job = job
+        self._last: Dict[int, Tuple[bytes, float]] = {}  # the beat, and since when it is that
+
+    def silent(self, replicas: Iterable[int], seconds: float) -> List[int]:
+        """Return those that have been heard of, and not for so long."""
+        now = time.monotonic()
+        for replica in replicas:
+            beat, _ = self._last.get(replica, (b"", now))
+            try:
+                path = self._job / "replicas" / str(replica) / BEAT
+                heard = path.read_bytes()
+            except OSError:
+                continue
+            if heard != beat:
+                self._last[replica] = heard, now
+        return [replica for replica, (_, since) in self._last.items() if now - since > seconds]
