@@ -125,6 +125,7 @@ def ready(folder: Path, more: Mapping[str, str], code: str) -> Iterator[Kernel]:
     """A kernel in a folder, which has run the code."""
     (folder / "work").mkdir(exist_ok=True)
     environment = {**os.environ, **more, "DISTRAIN_HOME": str(folder / "home")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled
     with kernel(folder / "work", environment) as nb:
         nb.run(code)
         yield nb

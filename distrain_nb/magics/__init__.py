@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import sys
@@ -109,14 +110,18 @@ def with_body(lines: list[str]) -> list[str]:
 
 
 def at_the_top(lines: list[str]) -> list[str]:
-    """Return the lines as they are. Raises SyntaxError where a comment stands above our line, which
-    IPython says as `%%distrain` not found."""
-    code = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    if lines and code is not lines[0] and re.match(_HEAD, code):
-        words = code.strip()
-        raise SyntaxError(
-            f"{words} has to be the first line of its cell: move the comment below it"
-        )
+    """Return the lines as they are. Raises SyntaxError where a comment or code stands above our
+    line, which IPython says as `%%distrain` not found."""
+    place = next((n for n, line in enumerate(lines) if re.match(_HEAD, line)), 0)
+    above = "".join(lines[:place])
+    try:
+        code = ast.parse(above).body
+    except SyntaxError:  # another magic, or a text that only looks like one of ours
+        return lines
+    if above.strip():
+        way = "the code above it into a cell of its own" if code else "the comment below it"
+        words = lines[place].strip()
+        raise SyntaxError(f"{words} has to be the first line of its cell: move {way}")
     return lines
 
 

@@ -86,14 +86,22 @@ def test_lines_of_a_traceback_are_those_of_the_cell(nb: Kernel) -> None:
     assert "ValueError" in outcome.error and "line 6)" in outcome.error
 
 
-@pytest.mark.parametrize("above", ["# train\n", "\n# train\n\n", "# a\n# b\n"])
-def test_a_comment_above_the_line_is_named(above: str) -> None:
-    with pytest.raises(SyntaxError, match=r"%%distrain -n 2 has to be the first line of its cell"):
+@pytest.mark.parametrize(
+    "above", ["# train\n", "\n# train\n\n", "# a\n# b\n", "import os\n", "# x\ny = 1\n"]
+)
+def test_what_is_above_the_line_is_named(above: str) -> None:
+    what = "code" if "=" in above or "import" in above else "comment"
+    words = rf"^%%distrain -n 2 has to be the first line of its cell: move the {what} "
+    with pytest.raises(SyntaxError, match=words):
         at_the_top(f"{above}%%distrain -n 2\nprint(1)\n".splitlines(keepends=True))
 
 
 @pytest.mark.parametrize(
-    "cell", ["%%distrain\n", "# x\ny = 1\n%%distrain\n", "# only\n", "", "x = 1\n", "# a\n%%time\n"]
+    "cell",
+    [
+        *("%%distrain\n", "# only\n", "", "x = 1\n", "# a\n%%time\n", "%%time\n%%distrain\n"),
+        "text = '''\n%%distrain\n'''\n",
+    ],
 )
 def test_other_cells_are_left_as_they_are(cell: str) -> None:
     lines = cell.splitlines(keepends=True)

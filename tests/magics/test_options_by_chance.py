@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from pathlib import Path
 
 import pytest
 
+from distrain_nb.api.keywords import Options
+from distrain_nb.api.preparation import prepare
 from distrain_nb.errors import DistrainError
 from distrain_nb.magics import _words
 from distrain_nb.magics.command_line import HelpAsked, cell_options, image_options
@@ -41,3 +44,23 @@ def test_lines_by_chance() -> None:
 def test_a_form_opens_with_a_name_or_the_options_of_a_cell(words: str) -> None:
     options = line_options(["form", *shlex.split(words)])
     assert (options.verb, shlex.split(options.layout)) == ("form", shlex.split(words))
+
+
+VALUES = [
+    *("", " ", "0", "-1", "1.5", "9" * 30, "nan", "-inf", "none", "é", "\ud800", "\0", "\n", "a b"),
+    *("=", "=b", "a=", ",,", "a,b", ":", "*", "2*", "*2", "4*gpu:8", "2*n1-standard-8+2*T4", "1|2"),
+    *("2*ml.p4d.24xlarge", "../x", "/etc/passwd", "~nobody/x", "$(touch x)", "%s", "{0}", "'", '"'),
+    *("\\", "--x", "5m", "99999999999h", "10USD", "x" * 5000, "gs://b/x", "http://[", "file:///x"),
+    *("1..10:log", "min:loss", "0x10", "\uff11\uff12", "[1]", "@file", "%%", ";", "last"),
+]
+UNTRIED = frozenset(["on", "wait", "dry_run", "session", "debug"])
+
+
+def test_values_of_options_by_chance(home: Path) -> None:
+    """Each is read, or refused in words: the dry run shows no error of Python's."""
+    names = sorted(Options.__annotations__.keys() - UNTRIED)
+    for chance in rounds(43, 600):
+        place, name = chance.choice(["local", "vertex", "sagemaker", "ray"]), chance.choice(names)
+        with contextlib.suppress(DistrainError):
+            prepared = prepare("print(1)", on=place, **{name: chance.choice(VALUES)})
+            assert str(prepared.plan) and str(prepared.job.layout)

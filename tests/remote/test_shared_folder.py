@@ -94,15 +94,13 @@ def staged(tmp_path: Path) -> Make:
     return make
 
 
-def test_the_workers_files_are_links_to_those_of_the_last_job(
-    staged: Make, tmp_path: Path
-) -> None:
+def test_the_workers_files_are_links_to_those_of_the_last_job(staged: Make, tmp_path: Path) -> None:
     """Also of one whose carrier was killed before it was sent; a job's folder may go."""
     first, second = (staged("print('hello')", 1, name=name) for name in ("one", "two"))
     of_worker, of_program = Path("worker/distrain_nb/__init__.py"), Path("program/main.py")
     code = [service.folder / shared.CODE for service in (first, second)]
-    assert os.path.samefile(*(folder / of_worker for folder in code))
-    assert not os.path.samefile(*(folder / of_program for folder in code))
+    assert (code[0] / of_worker).samefile(code[1] / of_worker)
+    assert not (code[0] / of_program).samefile(code[1] / of_program)
     second.stage(tmp_path / "program", lambda progress: None)
     shutil.rmtree(second.folder)
     third = staged("print('hello')", 1, name="three")

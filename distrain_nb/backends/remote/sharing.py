@@ -38,7 +38,11 @@ class _Starter:
 
     @classmethod
     def now(cls) -> _Starter:
-        return cls(os.getpid(), os.getcwd(), dict(os.environ))
+        try:
+            folder = str(Path.cwd())
+        except FileNotFoundError:  # it has been deleted
+            folder = ""
+        return cls(os.getpid(), folder, dict(os.environ))
 
 
 _newest: tuple[_Starter, socket.socket] | None = None
@@ -64,9 +68,7 @@ def _start_carrier(folder: Path) -> socket.socket:
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
-        start_detached(
-            ["-m", CARRIER, SHARED, str(number)], folder / CARRIER_LOG, passed=[number]
-        )
+        start_detached(["-m", CARRIER, SHARED, str(number)], folder / CARRIER_LOG, passed=[number])
     return ours
 
 

@@ -39,12 +39,17 @@ def _namespaces(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the names that only stand for what a parser makes of the program's own arguments."""
     times = Counter(bound_by(n, nested=False) for n in nodes if not isinstance(n, ast.arg))
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if _method(node.value) in _PARSES and not (node.value.args or node.value.keywords):
-                target = node.targets[0]
-                first = target.elts[0] if isinstance(target, ast.Tuple) else target
-                if isinstance(first, ast.Name) and times[first.id] == 1:
-                    yield first.id
+        if isinstance(node, ast.Assign) and _parses_own(node.value):
+            target = node.targets[0]
+            first = target.elts[0] if isinstance(target, ast.Tuple) else target
+            if isinstance(first, ast.Name) and times[first.id] == 1:
+                yield first.id
+
+
+def _parses_own(value: ast.expr) -> bool:
+    """Return whether it is what a parser makes of `sys.argv`."""
+    is_call = isinstance(value, ast.Call) and not (value.args or value.keywords)
+    return is_call and _method(value) in _PARSES
 
 
 def _option(call: ast.Call, arguments: Sequence[str]) -> Iterator[tuple[str, object]]:
@@ -75,8 +80,9 @@ def _is_passed(strings: Sequence[str], arguments: Sequence[str]) -> bool:
     )
 
 
-def _method(call: ast.Call) -> str:
-    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+def _method(call: ast.expr) -> str:
+    function = getattr(call, "func", None)
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _is_set(node: ast.Attribute) -> bool:
