@@ -93,7 +93,7 @@ def test_nothing_can_be_read_or_replaced(home: Path, shared: Path, group_writes:
     api.submit(code, result="total", wait=True, include=[str(shared / "open")])
     ours = [path for path in home.rglob("*") if not path.is_symlink()]
     names = {path.name for path in ours}
-    assert {"runs.db", "log.tsv", "main.py", "status.json", "objects.pickle", "open"} <= names
+    assert {"record.json", "log.tsv", "main.py", "status.json", "objects.pickle", "open"} <= names
     for path in ours:
         for what, deed in deeds(path).items():
             assert as_neighbour(deed) == "PermissionError", (what, path)
@@ -115,7 +115,7 @@ def plant_folder(home: Path) -> None:
     home.mkdir(mode=0o777)
     (home / "config.yaml").write_text("grace: 7\n")
     (home / "catalog.yaml").write_text("regions: 7\n")
-    (home / "runs.db").write_bytes(b"")
+    (home / "runs").mkdir()
 
 
 def plant_link(home: Path) -> None:
