@@ -67,7 +67,8 @@ def main() -> None:
             done = subprocess.run(
                 [sys.executable, "-c", _CHILD, way], capture_output=True, text=True, check=True
             )
-            figures = dict(zip(_NAMES, map(float, done.stdout.split()[-len(_NAMES) :]), strict=True))
+            last = done.stdout.split()[-len(_NAMES) :]
+            figures = dict(zip(_NAMES, map(float, last), strict=True))
             known = best.setdefault(way, figures)
             best[way] = {name: round(min(known[name], figures[name]), 3) for name in _NAMES}
     print(json.dumps(best))

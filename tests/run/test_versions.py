@@ -21,7 +21,7 @@ from distrain_nb.run import Run
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files import failure, fields
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.status import Owner, Process, State, Status, Stretch
+from distrain_nb.worker.files.status import Owner, Process, State, Status
 
 WRITTEN = Path(__file__).parent / "data" / "1.0.0rc1"
 SUCCEEDED, FAILED, CARRIED = 1, 2, 5
@@ -63,27 +63,6 @@ def test_runs_of_an_earlier_version_are_as_it_left_them(earlier_home: Path) -> N
     service = VertexBackend().service(Submission.read(far.folder).spec, {}, far.folder)
     assert (service.spec.run, service.spec.job, service.spec.deliveries) == ("run-956bce27", "", ())
     assert answer(far, "metrics", {})
-
-
-def test_stretches_of_a_run_that_were_kept_among_its_times_are_read(earlier_home: Path) -> None:
-    folder = api.attach(CARRIED).folder
-    times = {
-        "1\tstarting\tsending": 1.0,
-        "starting": 1.0,
-        "2\trunning\trunning": 2.0,
-        "running": 2.0,
-    }
-
-    def earlier(raw: dict[str, Any]) -> None:
-        raw.pop("trail", None)
-        raw.update(times=times)
-
-    edited(folder / "status.json", earlier)
-    status = Status.read(folder)
-    assert status.trail == (Stretch("starting", "sending", 1.0), Stretch("running", "running", 2.0))
-    assert status.times == {"starting": 1.0, "running": 2.0}
-    status.write(folder)
-    assert Status.read(folder) == status
 
 
 def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(

@@ -38,7 +38,7 @@ from distrain_nb.program.gathering.resolve import (
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.gathering.unrepeated import identities, unrepeated
 from distrain_nb.program.notebook.history import SeenReads
-from distrain_nb.program.notebook.reach import Question
+from distrain_nb.program.notebook.reach import Dependence
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.program import report
 from distrain_nb.program.python.reads import SUBCLASSES
@@ -350,8 +350,8 @@ class Gathering:
             self._take(replace(needed, how=made), pending)
             return
         if trial.bound:
-            question = Question("world", trial.bound, "")
-            again = remake_for(needed.name, needed.value, question, pending.where, self.world)
+            dependence = Dependence("world", trial.bound, "")
+            again = remake_for(needed.name, needed.value, dependence, pending.where, self.world)
             self._remade(again, pending, needed.value)
             return
         if trial.problem:

@@ -115,7 +115,7 @@ def _of_module(
         defines = is_lambda or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if (made_here and defines) or (len(bound) == 1 and _writes(node, value)):
             continue
-        if is_set or not world.question(name, module_code):
+        if is_set or not world.dependence(name, module_code):
             yield name, value
 
 
@@ -170,8 +170,8 @@ def from_the_world(
         if is_at(change[:3], executed.statement)
     ]
     for module, inner, executed in (*_unseen(modules, world), *seen):
-        question, where = world.question_of(executed), executed.statement.where
-        if question is None or question.kind != "world":
+        dependence, where = world.dependence_of(executed), executed.statement.where
+        if dependence is None or dependence.kind != "world":
             continue
         set_here = _set_alone(executed, module, world)
         path = next((p for p in set_here if f"{inner}.".startswith(f"{p}.")), "")
@@ -184,8 +184,8 @@ def from_the_world(
             continue
         message = (
             f"`{module}.{inner}` has the notebook's value in every rank, though"
-            f" {where} sets it by what knows `{question.what}`"
-            f" ({question.where}). Move that line into the cell"
+            f" {where} sets it by what knows `{dependence.what}`"
+            f" ({dependence.where}). Move that line into the cell"
         )
         refused[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
     return again, [*refused.values(), *_changed_in_parts(modules, world), *_edited(modules)]
@@ -283,15 +283,15 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
         changed = [name for name in own.namespace if since(name)] if own else []
         for name in changed:
             assert own is not None
-            question = world.question(name, own)
-            if question is None or question.kind != "world":
+            dependence = world.dependence(name, own)
+            if dependence is None or dependence.kind != "world":
                 continue
             paths = [p for p in _made_by_rank(own, name, world) if since(p) == "changed"]
             for path in paths:
                 message = (
                     f"`{module}.{path}` has changed since the import of {module}, which makes it by"
-                    f" `{question.what}` ({question.where}): ranks would miss the change. Make it"
-                    " in the cell"
+                    f" `{dependence.what}` ({dependence.where}): ranks would miss the change. Make"
+                    " it in the cell"
                 )
                 yield Finding("capture.not-portable", Severity.ERROR, module, message)
 
@@ -371,9 +371,9 @@ def variables_of_the_world(
     ]
     for executed in world.history.executed:
         names = world.seen.sets(executed.statement) if executed not in repeated else ()
-        question = world.question_of(executed) if names else None
-        if question and question.kind == "world":
+        dependence = world.dependence_of(executed) if names else None
+        if dependence and dependence.kind == "world":
             variables = f"{', '.join(sorted(names))} in the environment"
-            sets.append((variables, executed.statement.where, f" ({question.what})"))
+            sets.append((variables, executed.statement.where, f" ({dependence.what})"))
     for parts in sets:
         yield Finding("capture.left-behind", Severity.WARNING, "", message.format(*parts))

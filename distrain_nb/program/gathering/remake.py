@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.notebook.making import Making
-    from distrain_nb.program.notebook.reach import Question
+    from distrain_nb.program.notebook.reach import Dependence
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.values.pickling import PickleTrial
 
@@ -75,11 +75,11 @@ class Remade:
 
 def remake(name: str, value: Any, where: str, world: World) -> Remade:
     """Return whether a name is made again in every rank, and what is wrong where it can't be."""
-    question = world.question(name)
-    if question is not None and question.kind == "device" and not _is_choice(value):
-        return Remade(finding=_of_machine(name, value, question, where))
-    if question is not None:
-        return remake_for(name, value, question, where, world)
+    dependence = world.dependence(name)
+    if dependence is not None and dependence.kind == "device" and not _is_choice(value):
+        return Remade(finding=_of_machine(name, value, dependence, where))
+    if dependence is not None:
+        return remake_for(name, value, dependence, where, world)
     making = world.makings.of(name) if is_tool(value) else None
     if making and not making.work:
         return Remade(SourceCode(making.chain, "is made again by its statements"))
@@ -96,18 +96,19 @@ def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
     return replace(how, chain=(*how.chain, *since), why=why, world=True)
 
 
-def remake_for(name: str, value: Any, question: Question, where: str, world: World) -> Remade:
+def remake_for(name: str, value: Any, dependence: Dependence, where: str, world: World) -> Remade:
     """Return the same for a value that is known to have learned the world, or the machine."""
     making = world.makings.of(name)
-    if making and not question.where and not _shows(making, value, question):
+    if making and not dependence.where and not _shows(making, value, dependence):
         making = None
-    if making and making.result and (question.kind == "device" or _is_result(value, making.result)):
+    result = making.result if making else None
+    if result and (dependence.kind == "device" or _is_result(value, result)):
         message = (
             f"`{name}` is captured as the notebook alone computed it"
-            f" ({making.result.statement.where}): nothing in it comes from the run's ranks"
+            f" ({result.statement.where}): nothing in it comes from the run's ranks"
         )
         measured = Finding("capture.measured", Severity.WARNING, where, message)
-        return Remade(finding=measured if question.kind == "world" else None)
+        return Remade(finding=measured if dependence.kind == "world" else None)
     if making and needs_group(value) and not world.ancestry.begins_group(name):
         message = (
             f"`{name}` ({type(value).__name__}) belongs to a process group of the notebook, a world"
@@ -117,10 +118,10 @@ def remake_for(name: str, value: Any, question: Question, where: str, world: Wor
         return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
     work = (making.work or world.ancestry.worked_on(name, making)) if making else None
     if making and not work:
-        on = "world" if question.kind == "world" else "machine"
-        why = f"depends on the {on} ({question.what}), and is made again in every rank"
-        return Remade(SourceCode(making.chain, why, world=question.kind == "world"))
-    if question.kind == "device":
+        on = "world" if dependence.kind == "world" else "machine"
+        why = f"depends on the {on} ({dependence.what}), and is made again in every rank"
+        return Remade(SourceCode(making.chain, why, world=dependence.kind == "world"))
+    if dependence.kind == "device":
         return Remade()
     way = "no executed statement is known to create it: create it in the cell"
     if making and work:
@@ -129,20 +130,20 @@ def remake_for(name: str, value: Any, question: Question, where: str, world: Wor
             reason = "the statement that creates it also trains"
         made = making.chain[0].statement.where
         way = f"ranks can't create their own, as {reason}: move {made} into the cell"
-    kind, at = type(value).__name__, f", {question.where}" if question.where else ""
-    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({question.what}{at})"
+    kind, at = type(value).__name__, f", {dependence.where}" if dependence.where else ""
+    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({dependence.what}{at})"
     message = f"{head}; {way}"
     return Remade(finding=Finding("capture.process-bound", Severity.ERROR, where, message))
 
 
-def _shows(making: Making, value: Any, question: Question) -> bool:
+def _shows(making: Making, value: Any, dependence: Dependence) -> bool:
     """Return whether the statements of a list or dict name the class of what is inside that is
     bound."""
     if not isinstance(value, (list, tuple, dict, set)):
         return True
     nodes = (node for executed in making.chain for node in ast.walk(executed.statement.node))
     names = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
-    return question.what in names
+    return dependence.what in names
 
 
 def is_tool(value: Any) -> bool:
@@ -167,12 +168,12 @@ def _is_choice(value: Any) -> bool:
     return isinstance(value, (str, int)) or type(value).__qualname__ == "device"
 
 
-def _of_machine(name: str, value: Any, question: Question, where: str) -> Finding:
+def _of_machine(name: str, value: Any, dependence: Dependence, where: str) -> Finding:
     """Return what is said of an object that has such an answer in it, beside what would be another
     if it were made again: a name by time, drawn numbers, parsed arguments."""
     message = (
         f"`{name}` ({type(value).__name__}) is captured with what this machine answered"
-        f" ({question.what}, {question.where}): set it in the cell if the run's machine differs"
+        f" ({dependence.what}, {dependence.where}): set it in the cell if the run's machine differs"
     )
     return Finding("capture.measured", Severity.INFO, where, message)
 
@@ -262,12 +263,12 @@ class Choices:
 
     def _keeps_text(self, how: SourceCode, value: Any) -> bool:
         """Return whether the text is sure to be right, or nothing else will do."""
-        questions = [*filter(None, map(self.world.question_of, how.chain))]
-        if any(question.kind == "world" for question in questions):
+        dependences = [*filter(None, map(self.world.dependence_of, how.chain))]
+        if any(dependence.kind == "world" for dependence in dependences):
             return True
         if self._has_lost_base(value):
             return False
-        asks = questions or any(asks_anew(e, self.world) for e in how.chain)
+        asks = dependences or any(asks_anew(e, self.world) for e in how.chain)
         notes = [note for executed in how.chain for note in executed.statement.notes]
         if asks or any(note.severity is Severity.ERROR for note in notes):
             return True

@@ -55,8 +55,8 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             exempt.append(f"{name}: {kind}, but for what it knows of its rank and world")
             parts = settings(name, needed.value)
         elif knows_world:
-            question = gathering.world.question(name)
-            asked = f" ({question.what})" if question else ""
+            dependence = gathering.world.dependence(name)
+            asked = f" ({dependence.what})" if dependence else ""
             exempt.append(f"{name}: {kind}, each rank makes its own, as it knows the world{asked}")
             continue
         elif is_tool(needed.value):
@@ -146,7 +146,7 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
             return False
         for name in statement.names().needs:
             value = gathering.notebook.namespace.get(name)
-            if is_settings(value) and not is_bound(value) and world.question(name):
+            if is_settings(value) and not is_bound(value) and world.dependence(name):
                 return False
     return True
 
@@ -169,14 +169,14 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
             continue
         is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
         if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
-            if world.question_of(executed) or asks_machine(node):
+            if world.dependence_of(executed) or asks_machine(node):
                 yield needed.name
             continue
         by_parts = False
         for statement in node.body:  # type: ignore[attr-defined]
             inner = replace(executed, statement=replace(executed.statement, node=statement))
             assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
-            if assigns and (world.question_of(inner) or asks_machine(statement)):
+            if assigns and (world.dependence_of(inner) or asks_machine(statement)):
                 by_parts = True
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
@@ -273,7 +273,7 @@ def caches_of(
         )
         code = function.__code__
         asks = code in world.seen.observer.askers or ASKS_MACHINE.intersection(code.co_names)
-        if asks or any(map(world.question_of, executed)):
+        if asks or any(map(world.dependence_of, executed)):
             continue
         key = f"{path}{CACHE}"
         trial = try_value(key, results, definitions, _MOST_OF_CACHE)

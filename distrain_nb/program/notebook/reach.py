@@ -120,7 +120,7 @@ def asks_machine(node: ast.AST) -> bool:
 
 
 @dataclass(frozen=True)
-class Question:
+class Dependence:
     """What was asked, and where: the call or variable as it is written, the cell and line."""
 
     kind: Literal["world", "device"]

@@ -15,7 +15,7 @@ from distrain_nb.program.notebook.ancestry import CODE, Ancestry, is_settings
 from distrain_nb.program.notebook.history import LEFT_OUT, is_at
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Makings
-from distrain_nb.program.notebook.reach import Name, Question, Reaches, is_bound
+from distrain_nb.program.notebook.reach import Dependence, Name, Reaches, is_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ class World:
     history: ExecutionHistory
     seen: SeenReads
     modules: OwnModules = field(init=False)  # beside the notebook
-    _known: dict[Name, list[Question]] = field(default_factory=dict)
+    _known: dict[Name, list[Dependence]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._notebook = OwnModule(self.namespace, self.history)
@@ -52,16 +52,16 @@ class World:
 
     # -- questions ----------------------------------------------------------------------------
 
-    def question(self, name: str, module: OwnModule | None = None) -> Question | None:
+    def dependence(self, name: str, module: OwnModule | None = None) -> Dependence | None:
         """Return the question on which a name of the notebook, or of a module, depends: its maker's
         own, or that of a name which it was made from."""
         return _first(self._questions([(module or self._notebook, name)]))
 
-    def question_of(self, executed: Executed) -> Question | None:
+    def dependence_of(self, executed: Executed) -> Dependence | None:
         """Return the question of a notebook's statement, its own or by names that it reads."""
         statement = executed.statement
         for read in self.seen.asked(statement):
-            return Question("world", read.what, read.where)
+            return Dependence("world", read.what, read.where)
         for question in self._of_text(statement, self._notebook):
             return question
         reach = self.reaches.of(statement, self._notebook)
@@ -75,12 +75,12 @@ class World:
         if statement.text.startswith(LEFT_OUT):  # whose names only IPython knows
             gone = gone or self.seen.known_to(statement)
         if gone and (behind is None or behind.kind != "world"):
-            return Question("world", min(gone), statement.where)
+            return Dependence("world", min(gone), statement.where)
         return behind
 
     def knows_world(self, executed: Executed) -> bool:
         """Return whether a statement asks for the world, or reads what knows it."""
-        question = self.question_of(executed)
+        question = self.dependence_of(executed)
         return question is not None and question.kind == "world"
 
     def part_knows_world(self, node: ast.AST, module: OwnModule) -> bool:
@@ -95,7 +95,7 @@ class World:
         package."""
         if self.saw(executed.statement):
             return any(read.direct for read in self.seen.asked(executed.statement))
-        return self.question_of(executed) is not None
+        return self.dependence_of(executed) is not None
 
     def saw(self, statement: Statement) -> bool:
         """Return whether a statement of the notebook ran while the extension was there."""
@@ -122,7 +122,7 @@ class World:
 
     # -- all questions on the way ---------------------------------------------------------------
 
-    def _questions(self, names: Iterable[Name]) -> Iterator[Question]:
+    def _questions(self, names: Iterable[Name]) -> Iterator[Dependence]:
         """Yield the questions on the way to values; those about the machine only where all there
         is settings."""
         for module, name, plain in self.ancestry.behind(names):
@@ -130,12 +130,12 @@ class World:
                 self._known[module, name] = [*self._of_name(module, name)]
             yield from (q for q in self._known[module, name] if plain or q.kind == "world")
 
-    def _of_name(self, module: OwnModule, name: str) -> Iterator[Question]:
+    def _of_name(self, module: OwnModule, name: str) -> Iterator[Dependence]:
         """Yield the questions of the statements that made a name."""
         value, makers = module.namespace.get(name), self.ancestry.makers(module, name)
         if is_bound(value):
             where = makers[0].statement.where if makers else ""
-            yield Question("world", type(value).__name__, where)
+            yield Dependence("world", type(value).__name__, where)
             return
         for executed in makers:
             yield from self._seen_of(executed, module, name)
@@ -143,18 +143,18 @@ class World:
         if self.seen.observer.has_pools and is_settings(value):
             for statement in (executed.statement for executed in makers):
                 for what in self.reaches.of(statement, module).passed_asks:
-                    yield Question("world", what, statement.where)
+                    yield Dependence("world", what, statement.where)
         is_own_code = isinstance(value, CODE) and module is self._notebook
         for executed in () if is_own_code else makers:
             yield from self._of_text(executed.statement, module)
         if module is self._notebook and (knows := self.seen.knows(name)):
-            yield Question("world", f"`{knows[0]}`", knows[1].statement.where)
+            yield Dependence("world", f"`{knows[0]}`", knows[1].statement.where)
 
-    def _seen_of(self, executed: Executed, module: OwnModule, name: str) -> Iterator[Question]:
+    def _seen_of(self, executed: Executed, module: OwnModule, name: str) -> Iterator[Dependence]:
         """Yield what a statement was seen to ask that matters to a name which it made."""
         statement, value = executed.statement, module.namespace.get(name)
         for read in self.seen.reads(statement, name, value):
-            yield Question("world", read.what, read.where)
+            yield Dependence("world", read.what, read.where)
         known = self.seen.known_to(statement) - statement.binds
         names_known = [
             n
@@ -163,21 +163,21 @@ class World:
         ]
         used = self.seen.only_used(statement, name, value)
         if names_known and not (used and not self.ancestry.makings(module).stores(statement, name)):
-            yield Question("world", min(names_known), statement.where)
+            yield Dependence("world", min(names_known), statement.where)
 
-    def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Question]:
+    def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Dependence]:
         """Yield what the text of a statement takes from packages, and its questions if nobody saw
         them."""
         reach = self.reaches.of(statement, module)
         known = [reach.knows] if reach.knows else []
         asked = [] if self.seen.saw(statement, module) else reach.asks
-        yield from (Question("world", what, statement.where) for what in (*known, *asked))
+        yield from (Dependence("world", what, statement.where) for what in (*known, *asked))
         # What a loop has measured isn't measured again for another machine.
         if reach.machine and not isinstance(statement.node, (ast.For, ast.AsyncFor, ast.While)):
-            yield Question("device", f"{reach.machine}()", statement.where)
+            yield Dependence("device", f"{reach.machine}()", statement.where)
 
 
-def _first(questions: Iterable[Question]) -> Question | None:
+def _first(questions: Iterable[Dependence]) -> Dependence | None:
     """Return the first question about the world, or else about the machine."""
     every = list(questions)
     return next((q for q in every if q.kind == "world"), next(iter(every), None))
