@@ -15,7 +15,6 @@ from distrain_nb.backends.base import Resumes
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
-from distrain_nb.backends.remote.carrier_log import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
@@ -236,8 +235,7 @@ class Run(Waitable[R]):
         """Return the log as text, each line after its process's label, as in `[rank 3] …`; progress
         bars as they were left.
 
-        With `rank`, the lines of that rank of the world alone: Raises ValueError for one that
-        the run doesn't have.
+        With `rank`, that rank's lines alone. Raises ValueError for one that the run doesn't have.
         """
         labels = labels_of(self.status)
         return "\n".join(tagged(labels, line) for line in final_lines(self.lines(rank)))
@@ -273,7 +271,7 @@ class Run(Waitable[R]):
         with readable(self.record):
             tracked = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
             pages = {name: entry.url for name, entry in tracked.items() if entry and entry.url}
-            return {**read_links(self.folder), **pages}
+            return {**carrier_log.read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
         """Return the object that the cloud's own SDK has for its job, as of now:
@@ -377,8 +375,7 @@ class Run(Waitable[R]):
         """
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: it has no result yet; wait() for it")
-        missing = self.fetch().get(RESULTS_FOLDER)
-        if missing:
+        if missing := self.fetch().get(RESULTS_FOLDER):
             raise RunNotReady(f"the results of run {self.id} can't be fetched: {missing}")
         folder = self.folder / RESULTS_FOLDER
         return Results(folder, self.id, self._backend.here and is_ours(folder), self.unsuccessful())
@@ -389,8 +386,8 @@ class Run(Waitable[R]):
             state, final = str(self.state), self.state.final
         except RunUnreadable:
             state, final = UNREADABLE, True
-        time_of_state = "" if final else f", as of {clock(time.time())}"
-        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r}{time_of_state})"
+        when = "" if final else f", as of {clock(time.time())}"
+        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r}{when})"
 
 
 def delete(run: Run) -> None:
