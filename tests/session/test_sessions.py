@@ -235,6 +235,7 @@ def test_a_session_that_cannot_be_is_refused(home: Path) -> None:
 
 def test_a_page_shows_sessions_and_ends_them(lab: Lab) -> None:
     lab.lines("x = 1")
+    assert eventually(lambda: not lab.session.present.run)  # a moment after its run's end
     (row,) = table.LISTS["sessions"](Store(), {})["sessions"]
     assert (row["name"], row["ranks"], row["place"], row["state"]) == ("lab", "2", "local", "ready")
     assert row["last"].startswith("run ") and row["memory"] and row["limit"] == "2 h 00 min"
