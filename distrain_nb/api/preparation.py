@@ -146,6 +146,8 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(replace(job, layout=_countable(job.layout)))
+    if job_options.prove:
+        _refuse_proof(job.layout, plan)
     cost = None if job.as_rank else cost_of(job_options, job, backend, plan)
     if cost and backend.here and cost.limit:
         job = with_limit(job, cost)
@@ -200,6 +202,18 @@ def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
     )
     plan = backend.session_plan(job, session.folder, ranks)
     return Prepared(job, backend, plan, job_options, job.program.findings)
+
+
+def _refuse_proof(layout: Layout, plan: Plan) -> None:
+    """Refuse what ranks would say after their start. Raises OptionError: one rank steps on the
+    batches of all, which its machine has to have."""
+    if layout.size > 1:
+        raise OptionError(
+            f"--prove needs all ranks on one machine, and this layout has {layout.size}: leave out "
+            "the others, and give --ranks-per-replica"
+        )
+    if plan.ranks_per_replica < 2:
+        raise OptionError("--prove compares several ranks with one: give --ranks-per-replica 2")
 
 
 def _refuse_without_session(options: JobOptions) -> None:

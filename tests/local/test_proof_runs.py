@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import distrain_nb as d
 from benchmarks.trained_wrong_cells import PROGRAMS
 from distrain_nb.errors import OptionError
 from distrain_nb.options import JobOptions
@@ -54,5 +55,9 @@ def test_a_program_that_cannot_be_proven_says_why(home: Path) -> None:
 def test_other_numbers_of_steps_and_sessions_are_refused(home: Path) -> None:
     with pytest.raises(OptionError, match=r"--prove '0': expected 1 to 99 steps"):
         start("pass", prove=0)
+    with pytest.raises(OptionError, match="several ranks with one"):
+        start("pass", prove=2, ranks_per_replica=1)
+    with pytest.raises(OptionError, match="all ranks on one machine, and this layout has 2"):
+        d.plan("pass", on="slurm", cpus=1, workers=2, prove=2)
     with pytest.raises(OptionError, match="ranks of its own"):
         _ = JobOptions(prove="2", session="night").finding_variables

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = (
     "module-called-by-itself",
+    "clipped-on-one-rank",
     "split-without-seed",
     "one-rank-stops-early",
     "rate-by-local-loss",

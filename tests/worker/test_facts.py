@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from distrain_nb.worker.facts import record
 from distrain_nb.worker.facts.comparing import compare, deviations_in, is_ignored
-from distrain_nb.worker.facts.deviations import CODES, Deviation, named
+from distrain_nb.worker.facts.deviations import CODES, SENTENCES, Deviation, named
 from distrain_nb.worker.facts.record import (
     MOST_BYTES,
     Fact,
@@ -279,6 +280,26 @@ def test_codes_and_kinds_are_ignored() -> None:
     assert codes(one, other, ignored=("weights",)) == []
     assert codes(one, other, ignored=("weight", "data")) == ["weights.differ"]
     assert all(is_ignored(code, [code]) for code in CODES)
+
+
+def test_the_page_has_each_code_with_its_sentence() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "insight.md").read_text("utf-8")
+    rows = dict(re.findall(r'^\| `([a-z]+\.[a-z-]+)` \|[^|]*\| "(.*)" \|$', text, re.M))
+    assert set(rows) == set(CODES)
+    for code, shown in rows.items():
+        sentence = _pattern(SENTENCES[code])
+        whole = re.fullmatch(sentence, shown, re.S)
+        assert whole or _is_begun(SENTENCES[code], shown.rstrip("… ")), code
+
+
+def _pattern(template: str) -> str:
+    return ".*?".join(map(re.escape, re.split(r"\{\w+\}", template)))
+
+
+def _is_begun(template: str, shown: str) -> bool:
+    """Whether a text is the begin of a sentence, whose fields may be anything."""
+    ends = range(20, len(template))
+    return any(re.fullmatch(_pattern(template[:end].rstrip()), shown) for end in ends)
 
 
 def test_numbers_survive_packing() -> None:

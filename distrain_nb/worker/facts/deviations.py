@@ -37,7 +37,7 @@ class Deviation(NamedTuple):
     def text(self) -> str:
         """What is wrong and what to write instead, without the place."""
         fields: Dict[str, Any] = {"ranks": named(self.ranks), **self.fields}
-        return _SENTENCES[self.code].format(**fields)
+        return SENTENCES[self.code].format(**fields)
 
     @property
     def sentence(self) -> str:
@@ -54,7 +54,7 @@ def named(ranks: Sequence[int]) -> str:
     return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-_SENTENCES = {
+SENTENCES = {
     BYPASSED: (
         "gradients were not exchanged in {bypassed} of {steps} steps: what {wrapper} wraps was"
         " called by itself, and {tensor} differs between {ranks} since step {step}. Call the"

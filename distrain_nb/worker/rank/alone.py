@@ -1,6 +1,6 @@
 """A program's steps as a world of one rank, on the batches of all ranks (`proving.py`).
 
-`python -m distrain_nb.worker.rank.alone RUN_FOLDER FILE` runs it in a process of its own. It reads
+A fork of rank 0 runs it, or `python -m distrain_nb.worker.rank.alone RUN_FOLDER FILE`. It reads
 its own loader too, for the structure of a batch, and steps with the settings that the world had:
 a schedule goes by the number of steps, of which one rank has more.
 """
@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Set
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
-from distrain_nb.worker.machine import system
-from distrain_nb.worker.rank import determined, program, rank, tracebacks
+from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.rank import determined, program, tracebacks
 from distrain_nb.worker.rank.batches import rebuilt
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.rank.proving import AGAIN, SEED, load, save
+from distrain_nb.worker.rank.proof_files import AGAIN, load, save
 from distrain_nb.worker.rank.steps_followed import Key, StepsFollowed, parameters
 
 
@@ -86,10 +86,19 @@ def _accept_fewer_devices(module: Any) -> None:
 
 
 def main(folder: Path, path: Path) -> None:
-    """Run the program of that folder to the last step that the file has."""
+    """Run the program of that folder in a process of its own."""
     system.die_with_parent()
-    rank.add_packages()
-    determined.install(SEED)
+    program.add_packages()
+    program.prepare()
+    run(folder, path)
+
+
+def run(folder: Path, path: Path) -> None:
+    """Run the program of that folder to the last step that the file has, and end this process."""
+    number = os.environ.get(threads.VARIABLE, "")
+    if number.isdigit():
+        threads.limit(int(number))
+    determined.install(determined.SEED)
     import torch  # noqa: F401  # the record has tensors
 
     environments = "fabric.plugins.environments.torchelastic"
@@ -101,7 +110,6 @@ def main(folder: Path, path: Path) -> None:
     )
     replay = StepsOfOne(path)
     replay.install()
-    program.prepare()
     try:
         program.run_in(ModuleType("__main__"), folder / PROGRAM_FOLDER)
     except BaseException as error:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Sequence, Set
 
 from distrain_nb.worker.rank.on_import import on_import
 
+SEED = 20_231
 DROPOUT, BATCH_NORM = "dropout turned off", "batch norm by its running statistics"
 _DROPOUTS = ("", "1d", "2d", "3d")
 _RECURRENT = ("RNN", "LSTM", "GRU")

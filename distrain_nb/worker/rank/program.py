@@ -13,6 +13,7 @@ import ast
 import inspect
 import json
 import os
+import site
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -161,6 +162,13 @@ def read_entry_point(folder: Path) -> EntryPoint:
 def main_file(folder: Path) -> Path:
     """Return the file that runs."""
     return folder / read_entry_point(folder).file
+
+
+def add_packages() -> None:
+    """Make the packages importable that an image brings besides its own, which come first."""
+    packages = os.environ.get("DISTRAIN_PACKAGES", "")
+    if os.path.isdir(packages):
+        site.addsitedir(packages)
 
 
 def prepare() -> None:

@@ -11,11 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from socket import socket
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from distrain_nb.worker.facts.deviations import Deviation
 from distrain_nb.worker.facts.proof import (
@@ -27,16 +27,17 @@ from distrain_nb.worker.facts.proof import (
 )
 from distrain_nb.worker.facts.record import PROOF, RECORD
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, PROOF_FOLDER
+from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
-from distrain_nb.worker.rank import determined
+from distrain_nb.worker.rank import alone, determined
 from distrain_nb.worker.rank.batches import Unprovable, joined, leaves
+from distrain_nb.worker.rank.proof_files import AGAIN, ALONE, load, save
 from distrain_nb.worker.rank.stacks import place, setting
+from distrain_nb.worker.rank.standby import Standby, can_fork
 from distrain_nb.worker.rank.steps_followed import Key, StepsFollowed, parameters, settings
 from distrain_nb.worker.rank.weights import WATCH, is_shard
 
-SEED = 20_231
-ALONE, AGAIN = "alone", "again"
-_WAITS_FOR_RANKS_S, _WAITS_FOR_ONE_S = 60.0, 1800.0
+_WAITS_FOR_ONE_S = 1800.0
 
 _proving: Optional[Proving] = None
 
@@ -54,8 +55,9 @@ def begin(folder: Path) -> None:
         where = "one rank has no world to compare with" if world < 2 else "ranks share no machine"
         print(f"distrain: not proven: {where}", flush=True)
         return
-    determined.install(SEED + rank)
-    _proving = Proving(folder, rank, world, int(steps))
+    standby = _standby(folder) if rank == 0 and can_fork() else []
+    determined.install(determined.SEED + rank)
+    _proving = Proving(folder, rank, world, int(steps), standby)
     _proving.install()
 
 
@@ -71,8 +73,11 @@ def end(*, failed: bool) -> None:
 class Proving(StepsFollowed):
     """The steps of one rank of the world."""
 
-    def __init__(self, folder: Path, rank: int, world: int, steps: int) -> None:
+    def __init__(
+        self, folder: Path, rank: int, world: int, steps: int, standby: List[Standby]
+    ) -> None:
         super().__init__(steps)
+        self._standby = standby
         self._run_folder, self._folder = folder, folder / PROOF_FOLDER
         self._rank, self._world = rank, world
         self._environment, self._working_folder = dict(os.environ), os.getcwd()
@@ -140,6 +145,8 @@ class Proving(StepsFollowed):
 
     def leave(self) -> None:
         """Remove what ranks have left for the comparison."""
+        for process in self._standby:
+            process.release()
         shutil.rmtree(str(self._folder), ignore_errors=True)
 
     def _refuse(self, reason: str) -> None:
@@ -215,7 +222,13 @@ class Proving(StepsFollowed):
             results.append(_result(self._folder / f"{name}-rows", process.returncode))
         return results[0], results[1]
 
-    def _start(self, name: str) -> subprocess.Popen[bytes]:
+    def _threads(self) -> Dict[str, str]:
+        """Return how many threads one rank computes with: all those of the world, twice in half."""
+        number = self._environment.get(threads.VARIABLE, "")
+        shared = int(number) * self._world // len((ALONE, AGAIN)) if number.isdigit() else 0
+        return {threads.VARIABLE: str(shared)} if shared else {}
+
+    def _start(self, name: str) -> Union[Standby, subprocess.Popen[bytes]]:
         package = str(Path(__file__).parents[3])
         path = [package, *filter(None, [self._environment.get("PYTHONPATH")])]
         environment = {
@@ -227,14 +240,32 @@ class Proving(StepsFollowed):
             "WANDB_MODE": "disabled",
             FOLDER_VARIABLE: str(self._folder / "events"),
             "PYTHONPATH": os.pathsep.join(path),
+            **self._threads(),
         }
-        with open(str(self._folder / f"{name}.log"), "wb") as log:
+        log_file = self._folder / f"{name}.log"
+        while self._standby:
+            process = self._standby.pop()
+            try:
+                process.start(self._folder / name, environment, log_file)
+                return process
+            except OSError:  # the program has ended it, or closed what it doesn't know
+                continue
+        with open(str(log_file), "wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "distrain_nb.worker.rank.alone", str(self._run_folder),
                  str(self._folder / name)],
                 env=environment, cwd=self._working_folder, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.STDOUT,
             )  # fmt: skip
+
+
+def _standby(folder: Path) -> List[Standby]:
+    """Fork a process for each time that one rank makes the steps."""
+
+    try:
+        return [Standby(partial(alone.run, folder)) for _ in (ALONE, AGAIN)]
+    except OSError:  # no more processes
+        return []
 
 
 def _instead(rows: Dict[int, List[Dict[str, Any]]]) -> str:
@@ -255,32 +286,6 @@ def _result(path: Path, status: int) -> Any:
     if "error" in result:
         raise Unprovable(f"a world of one rank fails: {result['error']}")
     return result["rows"]
-
-
-def save(record: Any, path: Path) -> None:
-    """Write a record, which is there as a whole or not at all."""
-    import pickle
-
-    torch: Any = sys.modules.get("torch")
-    beside = path.with_suffix(".part")
-    if torch is None:
-        beside.write_bytes(pickle.dumps(record))
-    else:
-        torch.save(record, str(beside))
-    os.replace(str(beside), str(path))
-
-
-def load(path: Path) -> Any:
-    """Read a record, which another process may be about to write."""
-    deadline = time.monotonic() + _WAITS_FOR_RANKS_S
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        import pickle
-
-        return pickle.loads(path.read_bytes())
-    return torch.load(str(path), weights_only=False)
 
 
 def _free_port() -> int:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import site
 import sys
 import tempfile
 import threading
@@ -254,7 +253,7 @@ def _line_buffered(descriptor: int) -> io.TextIOWrapper:
 def main(folder: Path) -> None:
     """Run as a rank that `mpirun` started, whose variables are in this host's run folder."""
     system.die_with_parent()
-    add_packages()
+    program.add_packages()
     process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
     marks.begin(folder, process)
     for number, stream in ((1, "o"), (2, "e")):
@@ -295,13 +294,6 @@ def leave_notice(launch: Launch) -> None:
     """Leave the notice of a time limit, which Slurm sends to all processes, to the supervisor."""
     ignores = launch.signal_before is not None
     signal.signal(signal.SIGUSR1, signal.SIG_IGN if ignores else signal.SIG_DFL)
-
-
-def add_packages() -> None:
-    """Make the packages importable that an image brings besides its own, which come first."""
-    packages = os.environ.get("DISTRAIN_PACKAGES", "")
-    if os.path.isdir(packages):
-        site.addsitedir(packages)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
-from distrain_nb.worker.rank import rank
+from distrain_nb.worker.rank import program
 from distrain_nb.worker.replica import sagemaker, secret_stores, shared, tracker
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, mark
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
@@ -39,7 +39,7 @@ FOLDER_VARIABLES = (
 
 def prepare() -> None:
     """Have everything in its place that the program may ask for; without it the process ends."""
-    rank.add_packages()
+    program.add_packages()
     if shared.is_member():
         try:
             shared.prepare()
