@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from distrain_nb.worker.facts import dry
 from distrain_nb.worker.facts.record import DRY, RECORD
@@ -121,7 +121,7 @@ class DryRank(StepsFollowed):
         self._group.watch()
         self._memory.watch()
         on_import({"torch.utils.data.dataloader": self._note_data})
-        _operations(self).__enter__()
+        operations(self.operation).__enter__()
         if self._figures["devices"]:
             dry_devices.install(self._figures)
 
@@ -220,8 +220,9 @@ class DryRank(StepsFollowed):
             }
 
 
-def _operations(rank: DryRank) -> Any:
-    """Return the mode in which PyTorch tells of each operation below its autograd."""
+def operations(note: Callable[[Any, Any, Any], Any]) -> Any:
+    """Return the mode in which PyTorch tells of each operation below its autograd: `note` gets the
+    operation, its arguments and its result, and returns what is to be the result."""
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -237,7 +238,7 @@ def _operations(rank: DryRank) -> Any:
             if any(kind not in plain for kind in types):
                 return NotImplemented  # such a tensor makes operations of its own, which come here
             result = operation(*arguments, **(named or {}))
-            return rank.operation(operation, arguments, result)
+            return note(operation, arguments, result)
 
     return Operations()
 
