@@ -24,7 +24,6 @@ PACKAGE = ROOT / "distrain_nb"
 LIMITS = ROOT / "scripts" / "measures.json"
 
 LONG_FILE = 400
-SHORT_FILE = 60
 LONG_SENTENCE = 25
 
 # A place's own rooms; anything else that names a cloud has to change with it.
@@ -55,11 +54,6 @@ def measures() -> dict[str, float]:
         "lines of program/": sum(n for path, n in sizes.items() if "program" in path.parts),
         "files": len(files),
         f"files over {LONG_FILE} lines": sum(n > LONG_FILE for n in sizes.values()),
-        f"files under {SHORT_FILE} lines": sum(
-            n < SHORT_FILE
-            for path, n in sizes.items()
-            if path.name != "__init__.py" and "places" not in path.parts  # a file for each role
-        ),
         "files that name a cloud outside its rooms": sum(map(_names_cloud, files, files.values())),
         "comparisons with a place's name": sum(map(_compared_places, files, trees)),
         "names that say nothing": sum(map(_empty_names, trees)),
