@@ -32,6 +32,7 @@ def test_names_outlive_a_replica_and_the_process_here(slurm: Cluster, work: Path
         here = lab.session.status.supervisor
         assert here is not None
         os.kill(here.pid, signal.SIGKILL)
+        assert eventually(lambda: not here.alive)
         assert lab.lines("print(mine)") == ["[rank 0] 0", "[rank 1] 1"]
         assert lab.session.status.supervisor != here
         (replica,) = work.parent.glob("**/slurm/*/replicas/1")
