@@ -72,7 +72,8 @@ def test_a_function_reads_the_name_that_its_call_binds(server: Server) -> None:
 
 def test_both_values_are_told(kernel: Kernel, server: Server) -> None:
     kernel.run("import os\nw = [1]\ny = w\ny.append(5)")
-    kernel.run(f"open('log.txt', 'w').close(); w.append({RANK})")  # which no fork tries
+    log = str(kernel.folder / "log.txt")
+    kernel.run(f"open({log!r}, 'w').close(); w.append({RANK})")  # which no fork tries
     output = server.output(kernel.capture("print(w)"))
     told = "`w[1]` is 5 in the notebook (before Cell In[2], line 1) and nothing in the run"
     assert REFUSED in output and told in output

@@ -388,14 +388,11 @@ def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
 def _began(folder: Path, status: Status) -> float:
     """Return when the first rank of a replica failed; of one that left no word, when it ended."""
     words = (failure.read(folder, process.index) for process in status.processes)
-    return min((word.began for word in words if word), default=_ended(status))
-
-
-def _ended(status: Status) -> float:
-    return status.times.get(str(status.state), 0.0)
+    ended = status.times.get(str(status.state), 0.0)
+    return min((word.began for word in words if word), default=ended)
 
 
 def _is_own(path: Path, output: Path) -> bool:
     """Return whether it is a file of the output folder itself: a link may lead anywhere."""
-    inside = path.resolve().is_relative_to(output.resolve())
-    return inside and path.is_file() and not path.is_symlink()
+    is_there = path.is_file() and not path.is_symlink()
+    return is_there and path.resolve().is_relative_to(output.resolve())
