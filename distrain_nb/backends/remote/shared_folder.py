@@ -368,15 +368,14 @@ def _status(folder: Path) -> Status | None:
 def _outcome(folder: Path) -> Status | None:
     """Return how a replica has ended; None where it has not, or its results aren't there yet."""
     status = _status(folder)
-    if status is None or not status.state.final:
+    if not (status and status.state.final):
         return None
-    is_whole = status.state is not State.SUCCEEDED or (folder / shared.DELIVERED).exists()
-    return status if is_whole else None
+    is_partial = status.state is State.SUCCEEDED and not (folder / shared.DELIVERED).exists()
+    return None if is_partial else status
 
 
 def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
-    """Return the report of the replica that the others' failures followed from, by when ranks
-    failed: a replica that has failed first may end after the others."""
+    """Return the report of the replica that failed first, which may have ended after the others."""
     reports = {
         failure.of_cause(status.cause, _began(folder, status)): status.error
         for folder, status in statuses
@@ -388,8 +387,11 @@ def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
 def _began(folder: Path, status: Status) -> float:
     """Return when the first rank of a replica failed; of one that left no word, when it ended."""
     words = (failure.read(folder, process.index) for process in status.processes)
-    ended = status.times.get(str(status.state), 0.0)
-    return min((word.began for word in words if word), default=ended)
+    return min((word.began for word in words if word), default=_ended(status))
+
+
+def _ended(status: Status) -> float:
+    return status.times.get(str(status.state), 0.0)
 
 
 def _is_own(path: Path, output: Path) -> bool:
