@@ -18,8 +18,14 @@ from distrain_nb.worker.machine import system, threads
 from distrain_nb.worker.rank import determined, program, tracebacks
 from distrain_nb.worker.rank.batches import rebuilt
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.rank.proof_files import AGAIN, load, save
-from distrain_nb.worker.rank.steps_followed import Key, StepsFollowed, parameters
+from distrain_nb.worker.rank.steps_followed import (
+    AGAIN,
+    Key,
+    StepsFollowed,
+    load,
+    parameters,
+    save,
+)
 
 
 class StepsOfOne(StepsFollowed):

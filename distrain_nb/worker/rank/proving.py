@@ -31,10 +31,18 @@ from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.rank import alone, determined
 from distrain_nb.worker.rank.batches import Unprovable, joined, leaves
-from distrain_nb.worker.rank.proof_files import AGAIN, ALONE, load, save
 from distrain_nb.worker.rank.stacks import place, setting
 from distrain_nb.worker.rank.standby import Standby, can_fork
-from distrain_nb.worker.rank.steps_followed import Key, StepsFollowed, parameters, settings
+from distrain_nb.worker.rank.steps_followed import (
+    AGAIN,
+    ALONE,
+    Key,
+    StepsFollowed,
+    load,
+    parameters,
+    save,
+    settings,
+)
 from distrain_nb.worker.rank.weights import WATCH, is_shard
 
 _WAITS_FOR_ONE_S = 1800.0

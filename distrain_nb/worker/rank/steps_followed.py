@@ -1,13 +1,18 @@
 """Follows the batches and steps of a program in PyTorch, up to a number of steps (`--prove N`).
 
 The ranks of the world keep what they read (`proving.py`); the rank that is alone gets the batches
-of all (`alone.py`). Both note each step in a row, which `facts/proof.py` compares.
+of all (`alone.py`). Both note each step in a row, which `facts/proof.py` compares, and leave what
+they have for each other in files.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
+import time
 import weakref
+from pathlib import Path
 from threading import get_ident
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -16,6 +21,9 @@ from distrain_nb.worker.rank.determined import rounding
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.projections import projections
 from distrain_nb.worker.rank.stacks import place
+
+ALONE, AGAIN = "alone", "again"  # the two times that one rank makes the steps
+_WAITS_S = 60.0
 
 Key = Tuple[int, int]  # the number of an iterator in the program, and of the batch in it
 
@@ -170,3 +178,29 @@ def settings(optimizer: Any) -> List[Dict[str, Any]]:
 def _is_number(value: Any) -> bool:
     parts = value if isinstance(value, tuple) else (value,)
     return all(type(part) in (int, float) for part in parts)
+
+
+def save(record: Any, path: Path) -> None:
+    """Write a record, which is there as a whole or not at all."""
+    import pickle
+
+    torch: Any = sys.modules.get("torch")
+    beside = path.with_suffix(".part")
+    if torch is None:
+        beside.write_bytes(pickle.dumps(record))
+    else:
+        torch.save(record, str(beside))
+    os.replace(str(beside), str(path))
+
+
+def load(path: Path) -> Any:
+    """Read a record, which another process may be about to write."""
+    deadline = time.monotonic() + _WAITS_S
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        import pickle
+
+        return pickle.loads(path.read_bytes())
+    return torch.load(str(path), weights_only=False)

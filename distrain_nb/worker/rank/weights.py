@@ -266,8 +266,8 @@ class TrainingWatch:
         entry = self._stepping.get(key)
         if (
             entry is None
-            or entry.optimizer() is not optimizer
             or entry.count != len(optimizer.param_groups)
+            or entry.optimizer() is not optimizer
         ):
             entry = self._stepping[key] = _Stepping(optimizer, self._copies(optimizer))
         if not entry.has_begun:
