@@ -14,6 +14,7 @@ from distrain_nb.study.listing import studies as listed
 from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.files.status import State
 from tests import guests
+from tests.conftest import eventually
 from tests.processes import ForgetfulBackend, ProcessBackend
 
 CELL = """
@@ -48,7 +49,8 @@ def test_each_trial_is_a_run_that_is_submitted(tuned: Callable[..., Study], tmp_
         assert f"trial {trial.number} 4" in str(trial.run.logs())
         assert trial.run.backend == "processes"
     assert len(list((tmp_path / "jobs").iterdir())) == 4, "a folder for each"
-    assert not (study.folder / VARIABLES_FILE).exists()
+    # The study's process deletes them once it has written that it ended and nobody wants more.
+    assert eventually(lambda: not (study.folder / VARIABLES_FILE).exists())
     assert not study.on_service and study.optuna.best_value == 0
     with pytest.raises(OptionError, match="other processes adds no trials to a study"):
         study.more(1)
