@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import api
+from distrain_nb.worker.facts import dry
 from distrain_nb.worker.rank import frameworks
 
 # The thread of a group ends when the group is taken apart.
@@ -101,18 +102,23 @@ def test_a_rank_turns_to_rank_0_when_that_listens(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "named", "awaited"),
+    ("given", "named", "awaited", "variables"),
     [
-        ((), {}, True),
-        (("gloo",), {"init_method": "env://", "rank": 1}, True),
-        ((), {"rank": 0, "world_size": 1}, False),  # a world of its own
-        (("mpi",), {}, False),  # whose ranks know each other
-        (("gloo", "tcp://127.0.0.1:1"), {}, False),
-        ((), {"store": object()}, False),
+        ((), {}, True, {}),
+        ((), {}, False, {dry.VARIABLE: "{}"}),  # a rank that runs alone
+        (("gloo",), {"init_method": "env://", "rank": 1}, True, {}),
+        ((), {"rank": 0, "world_size": 1}, False, {}),  # a world of its own
+        (("mpi",), {}, False, {}),  # whose ranks know each other
+        (("gloo", "tcp://127.0.0.1:1"), {}, False, {}),
+        ((), {"store": object()}, False, {}),
     ],
 )
 def test_who_has_another_way_to_meet_waits_for_nobody(
-    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], named: dict[str, Any], awaited: bool
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str, ...],
+    named: dict[str, Any],
+    awaited: bool,
+    variables: dict[str, str],
 ) -> None:
     name = "torch.distributed.distributed_c10d"
     ours = ModuleType(name)
@@ -130,7 +136,8 @@ def test_who_has_another_way_to_meet_waits_for_nobody(
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     ports: list[int] = []
     monkeypatch.setattr(frameworks, "await_listener", lambda port, _: ports.append(port))
-    for variable, value in {"RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "7"}.items():
+    here = {"RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "7"}
+    for variable, value in {**here, **variables}.items():
         monkeypatch.setenv(variable, value)
     frameworks.change_process_groups()
     vars(ours)["init_process_group"](*given, **named)

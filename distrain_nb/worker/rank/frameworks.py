@@ -30,6 +30,7 @@ import sys
 import time
 from typing import Any, List, Optional, Tuple
 
+from distrain_nb.worker.facts import dry
 from distrain_nb.worker.machine.gpus import Gpus, shares
 from distrain_nb.worker.machine.sockets import has_listener
 from distrain_nb.worker.rank.on_import import on_import
@@ -159,7 +160,8 @@ def _port_of_rank_0(rank: int) -> Optional[int]:
     variables = os.environ
     first = variables.get("RANK", "0") == "0" if rank < 0 else rank == 0
     elsewhere = not variables.get("MASTER_ADDR", "").startswith(("127.", "localhost"))
-    if first or elsewhere or variables.get("TORCHELASTIC_USE_AGENT_STORE"):
+    alone = dry.VARIABLE in variables  # rank 0 has ended, and nobody is to be met
+    if first or elsewhere or alone or variables.get("TORCHELASTIC_USE_AGENT_STORE"):
         return None
     port = variables.get("MASTER_PORT", "")
     return int(port) if port.isdigit() else None
