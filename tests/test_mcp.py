@@ -20,6 +20,7 @@ from distrain_nb.mcp.answers import LONGEST_ANSWER
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
+from tests.conftest import eventually
 from tests.server.stored import stored_run
 
 READING = {
@@ -246,7 +247,7 @@ def test_cells_of_an_agent_find_what_earlier_ones_have_made(
     assert tools.run_in_session("lab", "import time; time.sleep(60)", wait_seconds=0).startswith(
         "still at work: "
     )
-    assert "at work: run" in tools.list_sessions()
+    assert eventually(lambda: "at work: run" in tools.list_sessions())
     assert tools.stop_session("lab") == "session lab has ended"
     assert "lab; 2 ranks on local; ended" in tools.list_sessions()
 
