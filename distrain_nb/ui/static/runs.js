@@ -652,21 +652,6 @@ var RunsSource = class extends ListSource {
     if (!await this.order(method, path)) await this.askKernel(action, { run });
   }
   /**
-   * The sessions; none where nobody knows of any.
-   * @returns {Promise<SessionRow[]>}
-   */
-  async sessions() {
-    const { sessions } = await this.ask("sessions").catch(() => ({ sessions: [] }));
-    return sessions ?? [];
-  }
-  /**
-   * End a session with its ranks. Raises Refused.
-   * @param {string} name
-   */
-  async endSession(name) {
-    await this.order("POST", `sessions/${encodeURIComponent(name)}/stop`);
-  }
-  /**
    * Change note and tags of a run. Raises Refused.
    * @param {number} run
    * @param {Change} change

@@ -4,7 +4,7 @@
 import { RunsSource, StudiesSource } from "../runs/source.js";
 import { PageModel } from "./model.js";
 
-/** @import { SessionRow, StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
 /** @typedef {"run" | "study"} What */
 /** @typedef {{item: TableRun | StudyRow, what: What}} News */
 
@@ -51,8 +51,6 @@ export class Watch {
     this.source = new RunsSource(model);
     this.studySource = new StudiesSource(model);
     this.ended = ended;
-    /** @type {SessionRow[]} those with ranks */
-    this.sessions = [];
     this.alarms = new Alarms();
     this.ends = { run: new Ends(), study: new Ends() };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -95,7 +93,6 @@ export class Watch {
   async refresh() {
     const runs = await this.source.ask("runs");
     await this.studySource.refresh().catch(() => {});
-    this.sessions = (await this.source.sessions()).filter((session) => !session.final);
     this.source.learn(runs);
   }
 

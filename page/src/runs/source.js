@@ -2,7 +2,7 @@
 
 import { Source } from "../source.js";
 
-/** @import { Asking, Model, RunState, SessionRow, StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Asking, Model, RunState, StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Change } from "../run/annotation.js" */
 /** @import { Query } from "../source.js" */
 
@@ -54,21 +54,6 @@ export class RunsSource extends ListSource {
     const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
     if (!await this.order(method, path)) await this.askKernel(action, { run });
   }
-
-  /**
-   * The sessions; none where nobody knows of any.
-   * @returns {Promise<SessionRow[]>}
-   */
-  async sessions() {
-    const { sessions } = await this.ask("sessions").catch(() => ({ sessions: [] }));
-    return sessions ?? [];
-  }
-
-  /**
-   * End a session with its ranks. Raises Refused.
-   * @param {string} name
-   */
-  async endSession(name) { await this.order("POST", `sessions/${encodeURIComponent(name)}/stop`); }
 
   /**
    * Change note and tags of a run. Raises Refused.
