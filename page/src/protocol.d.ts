@@ -140,6 +140,20 @@ export interface TableRun {
   annotation?: Annotation;
 }
 
+/** Ranks that stay between cells: what a list says of them, in words. */
+export interface SessionRow {
+  name: string;
+  /** So many, or so many of all that are left. */
+  ranks: string;
+  state: string;
+  place: string;
+  last: string;
+  final: boolean;
+  idle: string;
+  limit: string;
+  memory: string;
+}
+
 /** A study of a list: `key` is the `study` of its trials' runs. */
 export interface StudyRow {
   id: number;

@@ -135,6 +135,10 @@ const studyRow = record({
   id, key: text, name: text, state: text, final: flag, progress: text, running: count, best: text, cause: text,
   begin: number, end: maybe(number), cost: absent(text), cost_note: absent(text),
 });
+/** @type {Shape<protocol.SessionRow>} */
+const sessionRow = record({
+  name: text, ranks: text, state: text, place: text, last: text, final: flag, idle: text, limit: text, memory: text,
+});
 /** @type {Shape<protocol.Trial>} */
 const trial = record({
   id, state: text, final: flag, parameters: byName(words), goals: byName(maybe(number)), steps: count, begin: number,
@@ -223,6 +227,7 @@ const ANSWERS = {
   display,
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
+  sessions: record({ sessions: list(sessionRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
   ending: record({ final: flag, text }),
   row: studyRow,

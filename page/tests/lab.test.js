@@ -54,6 +54,22 @@ test("runs that end while the page looks are told once, those that had ended bef
   clearTimeout(watch.timer);
 });
 
+test("sessions that nobody knows of leave the runs alone", async () => {
+  const watch = new Watch(() => {});
+  await watch.probed;
+  clearTimeout(watch.timer);
+  watch.source.served = watch.studySource.served = true;
+  watch.source.ask = async () => ({ runs: [row(1, false)] });
+  watch.studySource.ask = async () => ({ studies: [] });
+  watch.sessionSource.ask = async () => { watch.sessionSource.lost(); throw new Error("404"); };
+  await watch.refresh();
+  assert.equal(watch.source.served, true);
+  assert.equal(watch.running.length, 1);
+  assert.deepEqual(watch.sessions, []);
+  watch.sessionSource.close();
+  clearTimeout(watch.timer);
+});
+
 test("a run that stands still is told once for each reason", async () => {
   /** @type {string[]} */
   const told = [];

@@ -29,13 +29,14 @@ test("addresses are ours, with whole numbers", () => {
   for (const path of [
     "distrain/version", "distrain/runs?home=", "distrain/runs/12/log?first=-200&count=200&home=0a", "distrain/runs/12",
     "distrain/compare?runs=3%2C5&home=", "distrain/studies/1/study?seen=&watching=1&home=", "distrain/runs/1/first-error?text=%E2%80%9C+*",
-    "api/kernels/0f3a4c6e-1b2d/interrupt",
+    "api/kernels/0f3a4c6e-1b2d/interrupt", "distrain/sessions?home=", "distrain/sessions/lab-2.b/stop?home=", "distrain/sessions/n%C3%A4he/stop?home=",
   ]) assert.equal(ownPath(path), path);
   for (const path of [
     "", "/", "distrain/", "distrain/runs/0", "distrain/runs/01/log", "distrain/runs/1.5/log", "distrain/runs/-1/log",
     "distrain/runs/1/../2", "distrain/runs/../../files/a?", "distrain/runs/%2e%2e/log", "distrain/runs/1/log#a", "distrain/runs//log",
     "distrain/runs/1\\2/log", "distrain/runs/1/log/more", "distrain/runs/1?a=/summary?home=", "distrain/runs/12345678901234567/log",
     "//evil.invalid/distrain/runs", "https://evil.invalid/distrain/runs", "distrain/runs/1/log\n", "api/contents/a",
-    "api/kernels/../contents/interrupt", "api/kernels//interrupt",
+    "api/kernels/../contents/interrupt", "api/kernels//interrupt", "distrain/sessions/../stop", "distrain/sessions/a%2F..%2Fruns/stop",
+    "distrain/sessions/a%2e/stop", "distrain/sessions/lab", "distrain/sessions//stop", "distrain/sessions/lab/cells",
   ]) assert.throws(() => ownPath(path), /is no address of distrain-nb/);
 });

@@ -17,6 +17,9 @@ const tableRun = {
 const studyRow = {
   id: 3, key: "k", name: "s", state: "running", final: false, progress: "", running: 1, best: "", cause: "", begin: 1, end: 2,
 };
+const sessionRow = {
+  name: "lab", ranks: "2", state: "ready", place: "local", last: "", final: false, idle: "", limit: "", memory: "",
+};
 const trial = {
   id: 1, state: "running", final: false, parameters: { lr: 0.5 }, goals: { loss: 1 }, steps: 4, begin: 1, end: 2, run: 7, why: "",
 };
@@ -43,6 +46,7 @@ const ANSWERS = [
   ["media", { step: 1, note: "", text: "", data: "", form: "image/png", steps: [1], edges: [1], counts: [[1]], notes: [""] }],
   ["runs", { runs: [tableRun] }],
   ["studies", { studies: [studyRow] }],
+  ["sessions", { sessions: [sessionRow] }],
   ["study", {
     seen: "1", end: false,
     summary: {

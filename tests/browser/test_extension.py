@@ -190,6 +190,25 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(
     expect(page.locator(".dn-tab iframe.dn-plot")).to_have_count(1)
 
 
+def test_sessions_in_the_side_panel(opened: OPEN) -> None:
+    """Stop there ends ranks that stay; that of a run beside them stops the run."""
+    start = "%distrain session start -n 2 --name lab"
+    notebook = opened("sessions", LOAD, start, TRAIN.format(name="beside"))
+    page = notebook.page
+    notebook.run_cells(3)
+    expect(running(page)).to_contain_text("1 run running")
+    running(page).click()
+    panel = page.locator(".dn-side")
+    lab = panel.locator("ul[aria-label='sessions'] li")
+    expect(lab).to_contain_text("session lab")
+    expect(lab).to_contain_text("2 ranks · local · ready")
+    beside = panel.locator("li", has_text="beside #")
+    beside.get_by_role("button", name="Stop run").click()
+    expect(beside).to_contain_text("cancelled")
+    lab.get_by_role("button", name="Stop session lab").click()
+    expect(lab).to_have_count(0)
+
+
 @pytest.fixture
 def sweep(extended: Lab) -> Study:
     """A study of which the last trial goes on; the run of the first has a log."""

@@ -307,8 +307,9 @@ var PlotFrame = class {
 
 // src/address.js
 var NUMBER = "[1-9][0-9]{0,15}";
+var SESSION = "[A-Za-z](?:[\\w.-]|%[89A-F][0-9A-F])*";
 var OWN = new RegExp(
-  `^(?:distrain/(?:version|runs|studies|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+  `^(?:distrain/(?:version|runs|studies|sessions|compare|curves|overlay)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|distrain/sessions/${SESSION}/stop|lab/extensions/distrain-nb/static/plotly-basic\\.min\\.js|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
 );
 function isNumber(value) {
   return Number.isSafeInteger(value) && Number(value) > 0;
@@ -459,6 +460,17 @@ var studyRow = record({
   cost: absent(text),
   cost_note: absent(text)
 });
+var sessionRow = record({
+  name: text,
+  ranks: text,
+  state: text,
+  place: text,
+  last: text,
+  final: flag,
+  idle: text,
+  limit: text,
+  memory: text
+});
 var trial = record({
   id,
   state: text,
@@ -577,6 +589,7 @@ var ANSWERS = {
   display,
   runs: record({ runs: list(tableRun) }),
   studies: record({ studies: list(studyRow) }),
+  sessions: record({ sessions: list(sessionRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
   ending: record({ final: flag, text }),
   row: studyRow,

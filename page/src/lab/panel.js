@@ -1,4 +1,4 @@
-// The side panel: the newest studies and runs, what they do, and Stop.
+// The side panel: sessions, the newest studies and runs, what they do, and Stop.
 
 import { arrange, button, element, keyed, OWN_KEYS, write } from "../dom.js";
 import { annotationText } from "../run/annotation.js";
@@ -9,7 +9,7 @@ import { messageOf } from "../source.js";
 import { age, duration, plural } from "../words.js";
 import { mayAsk } from "./notices.js";
 
-/** @import { Progress, StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Progress, SessionRow, StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Watch, What } from "./watch.js" */
 
 const MOST = { run: 100, study: 20 };
@@ -66,6 +66,30 @@ class Item {
   }
 }
 
+/** One session. */
+class SessionItem {
+  /**
+   * @param {SessionRow} session
+   * @param {RunsPanel} panel
+   */
+  constructor({ name }, panel) {
+    this.line = element("span", { class: "dn-soft" });
+    this.more = element("span", { class: "dn-detail" });
+    const words = element("div", { class: "dn-item" }, element("span", { class: "dn-name" }, `session ${name}`), this.line, this.more);
+    this.stop = button("Stop", () => panel.endSession(name, this.stop), {
+      class: "dn-stop", title: "End its ranks, with their names", "aria-label": `Stop session ${name}`,
+    });
+    this.node = element("li", {}, words, this.stop);
+  }
+
+  /** @param {SessionRow} session */
+  show({ ranks, place, state, last, idle, limit, memory }) {
+    write(this.line, [`${ranks} rank${ranks === "1" ? "" : "s"}`, place, state].join(" · "));
+    const words = [last && `last cell ${last}`, idle && `idle ${idle} of ${limit}`, memory];
+    write(this.more, words.filter(Boolean).join(" · "));
+  }
+}
+
 /** @param {TableRun} run */
 function ofRun(run) {
   const { place, size, best } = run, steps = barOf(run);
@@ -94,12 +118,15 @@ export class RunsPanel {
       class: "dn-search", type: "search", placeholder: "Filter", "aria-label": "filter runs and studies by text",
       spellcheck: "false", autocomplete: "off", oninput: () => this.show(), ...OWN_KEYS,
     });
+    /** @type {Map<string, SessionItem>} */
+    this.sessions = new Map();
+    this.sessionList = element("ul", { "aria-label": "sessions", class: "dn-studies" });
     this.studyList = element("ul", { "aria-label": "studies", class: "dn-studies" });
     this.list = element("ul", { "aria-label": "runs" });
     this.rest = button("", () => this.showMore(), { class: "dn-chip dn-rest", hidden: true });
     const bar = element("div", { class: "dn-bar" }, this.count, this.field, this.ask);
-    this.root = element("div", { class: "distrain dn-side" }, bar, this.note, this.studyList, this.list, this.rest);
-    for (const { listeners } of [watch.source, watch.studySource]) listeners.push(() => this.show());
+    this.root = element("div", { class: "distrain dn-side" }, bar, this.note, this.sessionList, this.studyList, this.list, this.rest);
+    for (const { listeners } of [watch.source, watch.studySource, watch.sessionSource]) listeners.push(() => this.show());
     watch.source.probed.then(() => this.show());
     new ResizeObserver(() => this.show()).observe(this.root);  // also when it is opened
     setInterval(() => this.show(), AGES_EVERY_MS);
@@ -116,6 +143,10 @@ export class RunsPanel {
     if (source.served === false) this.say(ABSENT);
     else if (this.note.textContent === ABSENT) this.say("");
     this.field.hidden = runs.length + studies.length < FILTERED_FROM && !this.field.value;
+    arrange(this.sessionList, keyed(
+      this.sessions, this.watch.sessions, ({ name }) => name, (session) => new SessionItem(session, this),
+      (item, session) => item.show(session),
+    ));
     const ofStudies = studies.filter((study) => hasAll(study, this.field.value));
     const ofRuns = runs.filter((run) => hasWords(run, this.field.value));
     arrange(this.studyList, keyed(
@@ -153,6 +184,22 @@ export class RunsPanel {
     try {
       if (what === "study") await this.watch.studySource.cancel(id);
       else await this.watch.source.act(id, "cancel");
+      this.say("");
+    } catch (error) {
+      this.say(messageOf(error));
+    }
+    stop.disabled = false;
+    await this.watch.look();
+  }
+
+  /**
+   * @param {string} name
+   * @param {HTMLButtonElement} stop
+   */
+  async endSession(name, stop) {
+    stop.disabled = true;
+    try {
+      await this.watch.sessionSource.end(name);
       this.say("");
     } catch (error) {
       this.say(messageOf(error));

@@ -1,7 +1,7 @@
 // Looks after all runs and studies for as long as the page is open: which there are, and which have
 // ended. The runs of a study's trials are the study's own matter.
 
-import { RunsSource, StudiesSource } from "../runs/source.js";
+import { RunsSource, SessionsSource, StudiesSource } from "../runs/source.js";
 import { PageModel } from "./model.js";
 
 /** @import { StudyRow, TableRun } from "../protocol.d.ts" */
@@ -50,6 +50,7 @@ export class Watch {
     const model = new PageModel({ run: 0, home: "", key: "runs" });
     this.source = new RunsSource(model);
     this.studySource = new StudiesSource(model);
+    this.sessionSource = new SessionsSource(model);
     this.ended = ended;
     this.alarms = new Alarms();
     this.ends = { run: new Ends(), study: new Ends() };
@@ -60,6 +61,9 @@ export class Watch {
   }
 
   get studies() { return this.studySource.studies ?? []; }
+
+  /** Those that have ranks. */
+  get sessions() { return this.sessionSource.sessions.filter((session) => !session.final); }
 
   /** Without those of the trials of studies. */
   get runs() {
@@ -85,7 +89,7 @@ export class Watch {
   async look() {
     clearTimeout(this.timer);
     if (this.source.served) await this.refresh().catch(() => {});
-    else await Promise.all([this.source.probe(), this.studySource.probe()]);
+    else await Promise.all([this.source, this.studySource, this.sessionSource].map((source) => source.probe()));
     this.wait();
   }
 
@@ -94,6 +98,7 @@ export class Watch {
     const runs = await this.source.ask("runs");
     await this.studySource.refresh().catch(() => {});
     this.source.learn(runs);
+    await this.sessionSource.refresh().catch(() => {});
   }
 
   wait() {

@@ -1,8 +1,8 @@
-// Asking about all runs, or all studies: the server first, else the kernel, as for one run.
+// Asking about all runs, studies or sessions: the server first, else the kernel, as for one run.
 
-import { Source } from "../source.js";
+import { Gone, Source } from "../source.js";
 
-/** @import { Asking, Model, RunState, StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Asking, Model, RunState, SessionRow, StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Change } from "../run/annotation.js" */
 /** @import { Query } from "../source.js" */
 
@@ -89,6 +89,33 @@ export class StudiesSource extends ListSource {
    */
   async cancel(study) {
     if (!await this.order("POST", `studies/${study}/cancel`)) await this.askKernel("cancel", { study });
+  }
+}
+
+/** A server that was started before an update knows no sessions: that is nothing to its runs. */
+export class SessionsSource extends ListSource {
+  /** @type {SessionRow[]} */
+  sessions = [];
+
+  /** @override */
+  get opening() { return "sessions"; }
+
+  /**
+   * @override
+   * @param {{sessions?: SessionRow[]}} answer
+   */
+  learn({ sessions }) {
+    if (!sessions) return;
+    this.sessions = sessions;
+    this.tell();
+  }
+
+  /**
+   * End a session with its ranks. Raises Refused, and Gone where no server is there to do it.
+   * @param {string} name
+   */
+  async end(name) {
+    if (!await this.order("POST", `sessions/${encodeURIComponent(name)}/stop`)) throw new Gone();
   }
 }
 
