@@ -40,7 +40,8 @@ _NOTHING = object()
 
 
 class PartChange(NamedTuple):
-    """A part of an object that a statement changed: where that stands, what it was and became."""
+    """A part of an object that a statement changed: where that stands, what it was and became. The
+    line is -1 where only the cell is known."""
 
     label: str
     line: int
@@ -79,8 +80,7 @@ class Changes:
         if not asked and not self._objects and not self.replaced:
             return
         reads = asked or bool(self.read_by(code))
-        held = {id(followed.obj): followed.ids for followed in self._objects.values()}
-        led_to = touched(code, self.namespace, held) if len(held) > _FEW else None
+        led_to = touched(code, self.namespace) if len(self._objects) > _FEW else None
         for name, followed in [*self._objects.items()]:
             if self.namespace.get(name) is not followed.obj:
                 del self._objects[name]
@@ -102,7 +102,7 @@ class Changes:
             self._skipped = False
             for name, followed in [*self._objects.items()]:
                 if self.namespace.get(name) is followed.obj:
-                    self._compare(name, followed, (label, 0, -1))
+                    self._compare(name, followed, (label, -1, -1))
 
     @property
     def names(self) -> Collection[str]:

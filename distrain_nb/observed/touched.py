@@ -19,8 +19,13 @@ _HARMLESS = {
     *("print", "len", "range", "round", "abs", "min", "max", "sum", "divmod", "repr", "format"),
     *("int", "float", "str", "bool", "complex", "bytes", "ord", "chr", "pow", "isinstance"),
 }
+# What finds names by text, or objects that nothing names.
+_BY_TEXT = {
+    *("exec", "eval", "globals", "locals", "vars", "get_ipython", "modules", "__main__"),
+    *("_getframe", "currentframe", "f_globals", "get_objects", "get_referrers", "__subclasses__"),
+}
 _IMPORT = opmap["IMPORT_NAME"]
-_MOST = 2000  # objects that are looked at for a statement, and items of one
+_MOST = 5000  # objects that are looked at for a statement, and items of one
 
 
 def is_idle(code: CodeType, names: Mapping[str, Any], followed: Collection[str]) -> bool:
@@ -45,13 +50,14 @@ def _is_harmless(name: str) -> bool:
     return name in _HARMLESS and is_pythons
 
 
-def touched(
-    code: CodeType, names: Mapping[str, Any], held: Mapping[int, Collection[int]]
-) -> set[int] | None:
+def touched(code: CodeType, names: Mapping[str, Any]) -> set[int] | None:
     """Return the identities of the objects to which the code of a statement leads, as far as names,
-    containers, attributes and closures tell; None where these are too many to look at. `held` says
-    of some objects, by their identities, what they hold."""
-    read = {name for _, there in run_by(code, names) for name in there}
+    containers, attributes and closures tell; None where these are too many to look at, and where
+    code may find a name by its text."""
+    run = [*run_by(code, names)]
+    if any(not _BY_TEXT.isdisjoint(part.co_names) for part, _ in run):
+        return None
+    read = {name for _, there in run for name in there}
     waiting = [names[name] for name in read if name in names]
     visited: set[int] = set()
     while waiting:
@@ -59,17 +65,18 @@ def touched(
         if type(thing) in _PLAIN or id(thing) in visited or _is_packages(thing):
             continue
         visited.add(id(thing))
-        if inside := held.get(id(thing)):
-            visited.update(inside)
-            continue
+        if type(thing) is dict and not gc.is_tracked(thing):
+            continue  # it has plain values alone
         if len(visited) > _MOST or (isinstance(thing, _CONTAINERS) and len(thing) > _MOST):
             return None
         if isinstance(thing, ModuleType):
             waiting.append(vars(thing))
-        elif isinstance(thing, FunctionType):  # what it reads of the notebook, `run_by` tells
+        elif isinstance(thing, FunctionType):  # as a hook, which no statement names
             waiting += [thing.__closure__, thing.__defaults__, thing.__kwdefaults__, vars(thing)]
-            if thing.__globals__ is not names:
-                waiting.append(thing.__globals__)
+            around = thing.__globals__
+            waiting += [around[name] for name in thing.__code__.co_names if name in around]
+        elif getattr(getattr(thing, "dtype", None), "hasobject", False):
+            waiting += thing.ravel()[:_MOST].tolist()  # of which NumPy tells the collector nothing
         else:
             waiting += gc.get_referents(thing)
     return visited

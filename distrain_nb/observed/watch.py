@@ -326,10 +326,11 @@ def asked_by_command(command: Any) -> str:
 
 def _script(word: str) -> str:
     """Return the text of a script that a word of a command names; empty for any other word."""
-    if not word.endswith((".py", ".sh")):
-        return ""
     try:
-        with Path(word).open("rb") as file:
+        path = Path(word) if word.endswith((".py", ".sh")) else None
+        if path is None or not path.is_file():  # to open a pipe would wait for who writes it
+            return ""
+        with path.open("rb") as file:
             return file.read(_MOST_OF_SCRIPT).decode(errors="replace")
     except (OSError, ValueError):
         return ""

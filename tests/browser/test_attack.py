@@ -71,7 +71,7 @@ ANSWERS = {
 }  # fmt: skip
 LEADS_HERE = f"../../files/{FILE}?"
 OWN = re.compile(
-    r"/distrain/(runs|studies)(/[1-9][0-9]{0,15}/[a-z-]+)?\?([a-z]+=-?[0-9a-z]*&)*home=[0-9a-f]*"
+    r"/distrain/(runs|studies|sessions)(/[1-9][0-9]{0,15}/[a-z-]+)?\?([a-z]+=-?[0-9a-z]*&)*home=[0-9a-f]*"
 )
 
 

@@ -35,6 +35,10 @@ WAYS = {
     "if": "if args.lr == 1:\n    x = args; x.lr = 2",
     "two on a line": "y = args; vars(y).update(lr=2)",
     "what was emptied since": "new = {'lr': 2}\nvars(args).update(new)\nnew = {}",
+    "an array": "import numpy as np\nheld = np.empty(1, object)\nheld[0] = args\nheld[0].lr = 2",
+    "a closure": "def tuner(a):\n    def tune(): a.lr = 2\n    return tune\nt = tuner(args)\nt()",
+    "a hook": "hooks = []\ndef tune(): args.lr = 2\nhooks.append(tune)\nfor hook in hooks: hook()",
+    "a partial": "import functools\ndo = functools.partial(setattr, args, 'lr')\ndo(2)",
     "deep inside": "args.inner = {'a': [SimpleNamespace(lr=1)]}\nz = args.inner['a'][0]\nz.lr = 2\n"
     "vars(args).update(lr=args.inner['a'][0].lr)",
 }
@@ -49,11 +53,30 @@ def as_rank_1(kernel: Kernel, server: Server, shown: str) -> str:
     return server.output(dataclasses.replace(program, variables={"RANK": "1"}))
 
 
+# Of few objects all are compared after each statement, of more those to which it leads.
+BESIDE = {
+    "alone": "",
+    "beside others": "".join(f"b{n} = {{'r': args.rank, 'n': {n}}}\n" for n in range(6)),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("way", WAYS)
-def test_what_changed_it_runs_again(way: str, kernel: Kernel, server: Server) -> None:
-    for cell in (*MADE, WAYS[way]):
+def test_what_changed_it_runs_again(way: str, beside: str, kernel: Kernel, server: Server) -> None:
+    for cell in (*MADE, BESIDE[beside], WAYS[way]):
         kernel.run(cell)
     assert as_rank_1(kernel, server, "args.rank, args.lr") == "1 2\n"
+
+
+def test_what_no_statement_leads_to_is_refused_by_its_cell(kernel: Kernel) -> None:
+    """A package keeps a function that changes it, as one does that calls back."""
+    for cell in (*MADE, BESIDE["beside others"], "import atexit"):
+        kernel.run(cell)
+    kernel.run("def tune(): args.lr = 2\natexit.register(tune)\ndel tune")
+    kernel.run("atexit._run_exitfuncs()")
+    assert kernel.namespace["args"].lr == 2
+    errors = [f for f in kernel.capture("print(args)").findings if str(f.severity) == "error"]
+    assert any(f"({kernel.cells[-1].label})" in f.message for f in errors), errors
 
 
 def test_each_line_of_a_statement_that_asks(kernel: Kernel, server: Server) -> None:

@@ -358,9 +358,11 @@ def lost(needs: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     for needed in needs.values():
         changes = world.seen.observer.changes.of(needed.name) if _knows_world(needed) else ()
         for change in [c for c in changes if _is_lost(c, needed, world)][:1]:
+            line = f", line {change.line}" if change.line > 0 else ""
+            where = f"{change.label}{line}"
             message = (
-                f"`{change.path}` is {shown(change.after)} in the notebook ({change.label}, line"
-                f" {change.line}) and {shown(change.before)} in the run, where `{needed.name}` is"
+                f"`{change.path}` is {shown(change.after)} in the notebook ({where}) and"
+                f" {shown(change.before)} in the run, where `{needed.name}` is"
                 " made again, as it knows the world: set it in the cell, or by a statement that"
                 " names it"
             )
@@ -372,6 +374,9 @@ def _is_lost(change: PartChange, needed: Needed, world: World) -> bool:
     how = needed.how
     if any(is_at(change[:3], executed.statement) for executed in how.chain):
         return False
+    if change.line < 0:  # a hook's, or what a package kept: no statement does it again
+        cell = (e.statement for e in world.history.executed if e.statement.label == change.label)
+        return not any(map(world.makings.uses, cell))
     by = [e for e in world.history.executed if is_at(change[:3], e.statement)]
     if not by:  # a magic has run the cell, of which statements are known by their cell alone
         return all(executed.statement.label != change.label for executed in how.chain)
