@@ -41,7 +41,13 @@ from distrain_nb.tuning.loop import COUNTED, TrialLoop
 from distrain_nb.tuning.reports import Row, final_values
 from distrain_nb.tuning.spec import Value
 from distrain_nb.worker.files.folder import CANCEL_FILE
-from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+from distrain_nb.worker.files.status import (
+    Owner,
+    State,
+    Status,
+    is_cancelled_as_untaken,
+    request_cancel,
+)
 from distrain_nb.worker.machine.system import until_one_ends
 
 if TYPE_CHECKING:
@@ -177,7 +183,9 @@ class StudyProcess(TrialLoop[TrialFile]):
             spent = self._cost.paid(self._records[trial.number].folder)
             trial = replace(trial, paid=trial.paid + spent)
         end = trial_end(trial, status, self._metrics[trial.number], self.spec)
-        if not end.again or self.ends:
+        if self._was_untaken(trial, status) and not self.ends:
+            self._again(replace(trial, uncounted=trial.uncounted + 1))
+        elif not end.again or self.ends:
             self._ended(trial, end)
         elif names_full_disk(status.error) and trial.uncounted < MOST_UNCOUNTED:
             self._again(replace(trial, uncounted=trial.uncounted + 1))
@@ -188,6 +196,13 @@ class StudyProcess(TrialLoop[TrialFile]):
             self._again(trial)
         else:
             self._ended(trial, end)
+
+    def _was_untaken(self, trial: TrialFile, status: Status) -> bool:
+        """Return whether a run came to life just after it was given up: it was told to stop then,
+        which nobody has asked of its trial."""
+        told = status.state is State.CANCELLED and trial.state is not TrialState.STOPPING
+        folder = self._records[trial.number].folder
+        return told and trial.uncounted < MOST_UNCOUNTED and is_cancelled_as_untaken(folder)
 
     def _with_values(self, trial: TrialFile, metrics: TrialMetrics) -> TrialFile:
         """Return the trial with what it has reached so far."""

@@ -22,7 +22,7 @@ import httpx
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from distrain_nb.worker.machine.system import die_with_parent
+from tests.image.services.processes import ending_with_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,11 +143,10 @@ def serve(
     shipped["ServerApp"]["jpserver_extensions"]["distrain_nb.server"] = not bare
     (enabled / "distrain_nb.json").write_text(json.dumps(shipped))
     process = subprocess.Popen(
-        [python, "-m", frontend.module, *_options(root, frontend)],
+        ending_with_tests([python, "-m", frontend.module, *_options(root, frontend)]),
         env=_environment(root),
         stdout=(root / "server.log").open("w"),
         stderr=subprocess.STDOUT,
-        preexec_fn=die_with_parent,
     )
     try:
         url, token = _address(root / "runtime", process)

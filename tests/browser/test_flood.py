@@ -23,10 +23,12 @@ OPEN = Callable[..., OpenNotebook]
 LOAD = "%load_ext distrain_nb"
 RANKS, LINES, TAGS, STEPS = 4, 62_500, 4, 15_625
 FLOOD = f"""%%distrain -n {RANKS} --no-wait --name flood
-import os
+import os, time
 from distrain_nb import log_metrics
 rank = int(os.environ["RANK"])
 for step in range({STEPS}):
+    while step == {STEPS // 8} and not os.path.exists("reloaded"):
+        time.sleep(0.01)
     log_metrics({{f"metric/{{n}}": step % 1000 / (n + 1) for n in range({TAGS})}},
                 step=step, every_rank=True)
     for line in range(step * 4, step * 4 + 4):
@@ -85,6 +87,8 @@ def test_lines_and_points_as_fast_as_they_can(notebook: OPEN, lab: Lab) -> None:
     opened.page.evaluate(NOTE_LINES_SHOWN, VIEWS)
     measured = Measured(opened)
     opened.run_cell(2)
+    expect(views).to_have_count(2)
+    (opened.path.parent / "reloaded").touch()  # a fast machine would be through before it
     for view in range(2):
         expect(views.nth(view)).to_contain_text(f"{RANKS * LINES:,} lines", timeout=450_000)
     expect(views.last.locator(".dn-badge")).to_contain_text("succeeded")
@@ -92,7 +96,8 @@ def test_lines_and_points_as_fast_as_they_can(notebook: OPEN, lab: Lab) -> None:
     spent = measured.end()
     print("with two views:", spent, *spent.worst[:4], sep="\n    ")
     behind = seconds_behind(opened.page, newest_run(lab))
-    print(f"behind the log: median {median(behind):.2f} s, at most {behind[-1]:.2f} s")
+    if behind:  # empty if no view changed between the first line and the last
+        print(f"behind the log: median {median(behind):.2f} s, at most {behind[-1]:.2f} s")
     opened.save()
 
     assert lines_on_disk(newest_run(lab)) == {

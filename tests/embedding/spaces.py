@@ -22,7 +22,6 @@ from pathlib import Path
 import httpx
 import psutil
 
-from distrain_nb.worker.machine.system import die_with_parent
 from tests.browser.jupyter import (
     DATA_FOLDER,
     NOTEBOOK,
@@ -32,6 +31,7 @@ from tests.browser.jupyter import (
     OpenNotebook,
     ended,
 )
+from tests.image.services.processes import ending_with_tests
 from tests.kernels import PATIENT
 
 BASE = "/jupyterlab/default/"
@@ -116,12 +116,11 @@ def space(root: Path, python: str, *options: str, policy: str = "") -> Iterator[
         (home / ".jupyter/jupyter_server_config.json").write_text(json.dumps(headers))
     give(root)
     process = subprocess.Popen(
-        as_user([python, "-m", "jupyterlab", *_options(notebooks), *options]),
+        ending_with_tests(as_user([python, "-m", "jupyterlab", *_options(notebooks), *options])),
         env=_environment(home, runtime),
         cwd=notebooks,
         stdout=(root / "server.log").open("w"),
         stderr=subprocess.STDOUT,
-        preexec_fn=die_with_parent,
     )
     try:
         with proxy(_port(runtime, process)) as port:

@@ -22,8 +22,8 @@ import psutil
 import pytest
 
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.machine.system import die_with_parent
 from tests.browser.jupyter import WITHOUT
+from tests.image.services.processes import ending_with_tests
 from tests.tensorflow_cells import BESIDE_JAX, leave_out
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
@@ -104,8 +104,8 @@ class RayCluster:
             command = ["unshare", "--mount", "sh", "-c", bound, self.place, self.folder, *command]
         with (self.folder / f"{host}.log").open("wb") as log:
             self.nodes[host] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
-                env=environment, preexec_fn=die_with_parent,
+                ending_with_tests(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.folder, env=environment,
             )  # fmt: skip
 
     def begin(self) -> None:

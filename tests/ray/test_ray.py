@@ -69,7 +69,7 @@ def test_a_cell_trains_on_two_nodes_that_share_no_folder(cluster: RayCluster, ho
     for rank in range(4):
         own = [line for line in lines if line.startswith(f"[rank {rank}] ")]
         assert own.count(f"[rank {rank}] the same line from each") == 50
-        assert own[-1 - (rank == 0)] == f"[rank {rank}] rank {rank} of 4 on {rank // 2}"
+        assert f"[rank {rank}] rank {rank} of 4 on {rank // 2}" in own
     assert f"[rank 0] secret of {len(SECRET)}" in lines
     assert list(run.metrics()["loss"]) and len(run.results["weights"]) == 1000
     assert "dashboard" in json.loads((run.folder / "links.json").read_text())
@@ -87,8 +87,8 @@ SAVES = "from distrain_nb import on_stop\non_stop(lambda: print('saved', flush=T
 
 def test_a_job_saves_ahead_of_its_time_limit(cluster: RayCluster) -> None:
     options = cluster.options(cpus="1")
-    run = d.submit(SAVES, **options, workers=2, timeout=60, signal_before=30)
-    with pytest.raises(RunFailed, match="it was stopped near its time limit, 30 s ahead of"):
+    run = d.submit(SAVES, **options, workers=2, timeout=150, signal_before=120)
+    with pytest.raises(RunFailed, match="it was stopped near its time limit, 120 s ahead of"):
         run.wait()
     assert sorted(line for line in str(run.logs()).splitlines() if line.endswith("saved")) == [
         "[rank 0] saved", "[rank 1] saved",

@@ -58,7 +58,8 @@ SlurmdTimeout=6
 SlurmctldTimeout=10
 MessageTimeout=5
 InactiveLimit=0
-KillWait=3
+# Programs save within it; on a busy machine 3 s were too few for two that wait for each other.
+KillWait=10
 # On a busy machine a step takes longer to be gone; its node would be drained.
 UnkillableStepTimeout=600
 Waittime=0

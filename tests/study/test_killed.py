@@ -20,7 +20,7 @@ from distrain_nb.study import Study
 from distrain_nb.study import __main__ as process
 from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import UNTAKEN, State, request_cancel
 from tests.conftest import eventually
 from tests.local.test_crash import CRASHING
 from tests.study.conftest import process_of
@@ -185,6 +185,26 @@ def test_a_study_ends_with_the_kernel_that_waits_for_it_and_outlives_any_other(
         assert all(trial.state.final and trial.run.state.final for trial in found.all_trials())
     else:
         assert found.trials["state"].tolist() == ["succeeded"] * 3
+
+
+@pytest.mark.parametrize("by", ["the study", "a user"])
+def test_a_trial_whose_run_was_given_up_too_early_is_tried_again(home: Path, by: str) -> None:
+    """Its run came to life after the study had told it not to begin."""
+    cell = f"import os, time\ntime.sleep(0 if os.path.exists(journal) else 600)\n{CELL}"
+    journal = home / "journal"
+    found = study.tune(
+        cell, tune="x=1..10", goal="min:loss", trials=1, param=f"journal={str(journal)!r}"
+    )
+    assert eventually(
+        lambda: found.all_trials() and found[1].run_id and found[1].run.status.processes
+    )
+    journal.touch()
+    request_cancel(found[1].run.folder, UNTAKEN)
+    if by == "a user":
+        request_cancel(found[1].run.folder)
+    assert eventually(lambda: found.state.final)
+    assert str(found[1].state) == ("succeeded" if by == "the study" else "cancelled")
+    assert len(found.all_trials()) == 1
 
 
 def test_a_trial_whose_supervisor_was_killed_is_tried_again_with_the_same_values(

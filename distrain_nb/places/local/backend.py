@@ -31,7 +31,7 @@ from distrain_nb.worker.files.folder import (
     STATUS_FILE,
 )
 from distrain_nb.worker.files.launch import RUN, Launch
-from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+from distrain_nb.worker.files.status import UNTAKEN, Owner, State, Status, request_cancel
 from distrain_nb.worker.machine.gpus import VISIBLE, shares
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
@@ -82,7 +82,7 @@ def has_begun(folder: Path) -> bool:
         return True
     if owner is not None and owner != Owner.of(os.getpid()) and owner.alive:  # not still ours
         return True
-    request_cancel(folder)
+    request_cancel(folder, UNTAKEN)
     return Status.read(folder) != status  # it may have been taken, or have ended, since
 
 

@@ -75,8 +75,9 @@ TRACKIO_FOLDER = "trackio/{}"  # and what it tells trackio
 # In a trial's run: what `cloudml-hypertune` writes, by the process's index.
 HYPERTUNE_FILE = "hypertune-{}.metrics"
 
+CANCEL_FILE = "cancel"  # by anybody: stop the run; why, where a study only wants no second one
+
 # Empty files: that one is there, or when it was last touched, is all that it says.
-CANCEL_FILE = "cancel"  # by anybody: stop the run
 SAVED_FILE = "saved"  # by the supervisor: all ranks have saved, and may end
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
 

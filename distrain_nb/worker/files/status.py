@@ -18,6 +18,8 @@ from distrain_nb.worker.machine.system import process_stat
 TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
+# Why a study stops a run: it was given up as one that nobody had taken, and may yet be taken.
+UNTAKEN = "untaken"
 _GONE = "its supervisor process is gone: it was killed, or the machine was restarted"
 
 
@@ -211,9 +213,17 @@ class Status:
         return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
 
 
-def request_cancel(folder: Path) -> None:
-    """Ask whoever answers for the run to stop it."""
-    (folder / CANCEL_FILE).touch()
+def request_cancel(folder: Path, why: str = "") -> None:
+    """Ask whoever answers for the run to stop it; what is asked last tells why."""
+    (folder / CANCEL_FILE).write_text(why, encoding="utf-8")
+
+
+def is_cancelled_as_untaken(folder: Path) -> bool:
+    """Return whether only a study asked the run to stop, lest it begins beside its next attempt."""
+    try:
+        return (folder / CANCEL_FILE).read_text("utf-8") == UNTAKEN
+    except FileNotFoundError:
+        return False
 
 
 def _start_time(pid: int) -> str:
