@@ -172,6 +172,24 @@ def test_what_a_module_makes_for_itself_is_made_again(kernel: Kernel, tmp_path: 
 
 
 @pytest.mark.parametrize(
+    "change",
+    ["lazy_module.get().n += 1", "c = lazy_module.get()\nc.n = 2", "lazy_module.held.n = 2"],
+)
+def test_what_a_module_makes_for_itself_and_the_notebook_changes_is_refused(
+    kernel: Kernel, tmp_path: Path, change: str
+) -> None:
+    """Ranks had the module's own, without the change."""
+    text = "import threading\nheld = None\nclass Client:\n    def __init__(self):\n"
+    text += "        self.n, self.lock = 1, threading.Lock()\ndef get():\n    global held\n"
+    text += "    held = held or Client()\n    return held"
+    (tmp_path / "lazy_module.py").write_text(text)
+    cell = f"import lazy_module\nlazy_module.get()\n{change}"
+    (refused,) = findings(kernel, cell, "import lazy_module")
+    assert refused[1].startswith("`lazy_module.held` (Client) was changed by ")
+    sys.modules.pop("lazy_module")
+
+
+@pytest.mark.parametrize(
     "cell",
     ["state_module.LR = 5", "seen = state_module.LR + rank", "seen = dict(a=rank, b=conf.LR)"],
 )  # fmt: skip

@@ -375,6 +375,19 @@ def test_a_class_that_a_package_has_registered_is_registered(
     assert server.results(kernel.capture("print('RESULT', df.size2.n)")) == 4
 
 
+def test_operations_that_the_notebook_has_registered_are_registered(
+    kernel: Kernel, server: Server
+) -> None:
+    """The library can't be pickled; its statement is made again where others fill it."""
+    kernel.run(
+        "import torch\nlib = torch.library.Library('own_ns', 'DEF')\n"
+        "lib.define('inc(Tensor x) -> Tensor')\n"
+        "lib.impl('inc', lambda x: x + 1, 'CompositeExplicitAutograd')"
+    )
+    cell = "print('RESULT', torch.ops.own_ns.inc(torch.ones(1)).item())"
+    assert server.results(kernel.capture(cell)) == 2.0
+
+
 RANK = "import os\nrank = int(os.environ.get('RANK', 0))"
 
 

@@ -31,6 +31,7 @@ from distrain_nb.program.gathering.resolve import (
     SourceCode,
     Value,
     as_data,
+    by_repeated,
     by_replay,
     by_statement,
     is_builtin,
@@ -299,19 +300,14 @@ class Gathering:
 
     def _statement(self, name: str, executed: Executed) -> None:
         statement = executed.statement
-        for note in statement.notes:
-            if note.severity is not Severity.ERROR:
-                continue
+        for note in (n for n in statement.notes if n.severity is Severity.ERROR):
             where = f"{statement.label}, line {note.line}"
             message = f"{note.message} (`{name}` is captured from there)"
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
         self.read_by_text(names, statement.label)
-        uses = [
-            use
-            for use in names.needs.values()
-            if use.name != name and (use.at_once or use.name not in self.own)
-        ]
+        needs = [use for use in names.needs.values() if use.name != name]
+        uses = [use for use in needs if use.at_once or use.name not in self.own]
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)
 
@@ -355,7 +351,11 @@ class Gathering:
             self._remade(again, pending, needed.value)
             return
         if trial.problem:
-            self._not_picklable(pending, trial.problem)
+            repeats = by_repeated(needed.name, self.history, (n.how for n in self.repeated))
+            if repeats:
+                self._take(replace(needed, how=repeats), pending)
+            else:
+                self._not_picklable(pending, trial.problem)
             return
         if trial.complete and trial.size <= _READ_BACK:
             self._unread[needed.name] = pending

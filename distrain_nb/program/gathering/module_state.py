@@ -21,7 +21,7 @@ from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
-from distrain_nb.program.notebook.reach import ASKS_MACHINE
+from distrain_nb.program.notebook.reach import ASKS_MACHINE, resolve
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in
@@ -239,19 +239,39 @@ def _is_written(bound: Iterable[Executed]) -> bool:
 
 def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
     """Yield an error for what can't travel and nothing in its module's file gives: the module has
-    not set it itself, as it does with a client that it makes when it needs one."""
+    not set it itself, as it does with a client that it makes when it needs one, or the notebook
+    has changed that."""
     module, _, path = name.partition(":")
     own = world.modules.of(module)
     bound = own.history.of(path) if own and path.isidentifier() else ()
     code = [code for _, code in _functions(sys.modules[module])]
     if own and path.isidentifier() and _is_written(bound):
         stored = {name for part in code for name in stored_by(part, with_globals=True)}
-        if f"global {path}" not in stored:
+        is_its_own = f"global {path}" in stored
+        changing = _changes_of(value, module, world) if is_its_own else None
+        where = f"by {changing.statement.where}" if changing else "in the notebook"
+        if not is_its_own or changing:
             message = (
-                f"`{module}.{path}` ({type(value).__name__}) was set in the notebook and can't be"
-                f" captured: ranks would have what {module} gives. Set it in the cell"
+                f"`{module}.{path}` ({type(value).__name__}) was {'changed' if changing else 'set'}"
+                f" {where} and can't be captured: ranks would have what {module} gives. "
+                f"{'Change' if changing else 'Set'} it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+def _changes_of(value: Any, module: str, world: World) -> Executed | None:
+    """Return the first statement that sets a part of an object, which it has by a name or a path,
+    or from a function of that module."""
+    for executed in world.history.executed:
+        for place, method in changed_by(ast.walk(executed.statement.node)):
+            part = getattr(place, "value", None) if not method else None
+            while isinstance(part, (ast.Attribute, ast.Subscript, ast.Name, ast.Call)):
+                giver = resolve(part.func, world.namespace) if isinstance(part, ast.Call) else None
+                of_module = getattr(giver, "__module__", "") == module
+                if of_module or resolve(part, world.namespace) is value:
+                    return executed
+                part = getattr(part, "value", None)
+    return None
 
 
 def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, Executed]]:

@@ -13,6 +13,8 @@ from distrain_nb.program.notebook.making import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.values.pickling import Definitions, PickleTrial
@@ -140,6 +142,15 @@ def by_statement(
     if latest is None or not isinstance(latest.statement.node, kinds):
         return None
     return SourceCode(_chain(name, latest, history), why)
+
+
+def by_repeated(
+    name: str, history: ExecutionHistory, repeated: Iterable[object]
+) -> SourceCode | None:
+    """Return the statement that gives a name, if it is among those that each rank repeats."""
+    source = by_statement(name, history, "registers something, and is made again")
+    chains = [how.chain for how in repeated if isinstance(how, SourceCode)]
+    return source if source and (source.chain[-1],) in chains else None
 
 
 # -- imports --------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ _CALLS = re.compile(
     r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
     r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
     r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
-    r"|tqdm\.(\w+\.)*pandas|(horovod|hvd)(\.\w+)*\.init"
+    r"|tqdm\.(\w+\.)*pandas|torch\.library\.Library(\.\w+)?|(horovod|hvd)(\.\w+)*\.init"
 )
 # What else PyTorch's own functions of such names set is for the process, too.
 _SETS = re.compile(
@@ -116,7 +116,7 @@ class PackageCalls:
             func = _called(node.value)
             if isinstance(func, ast.Attribute) and resolve(func.value, self.names) is os.environ:
                 return f"os.environ.{func.attr}"
-            return self._written(func)
+            return self._written(func) or self._method(func)
         for decorator in getattr(node, "decorator_list", ()):
             registers = getattr(decorator, "func", decorator)
             name = self._written(registers) if self._is_theirs(registers) else ""
@@ -210,6 +210,14 @@ class PackageCalls:
             return ".".join([name_of(found), *rest])
         path = self.imported.get(getattr(node, "id", ""))
         return ".".join([path, *rest]) if path else ""
+
+    def _method(self, func: ast.expr) -> str:
+        """Return the full name of an object's method if its calls are to be repeated."""
+        if not isinstance(func, ast.Attribute):
+            return ""
+        owner = resolve(func.value, self.names)
+        name = f"{name_of(type(owner))}.{func.attr}"
+        return name if way_of(name) == AGAIN else ""
 
 
 def _called(call: ast.Call) -> ast.expr:
