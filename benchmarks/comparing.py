@@ -1,8 +1,8 @@
 """What it costs to compare what a program's text has made with what the notebook has.
 
 It prints for programs of 1, 100 and 10,000 definitions the seconds of capture, of the fingerprints
-among these, and of a rank that compares; then of one fingerprint of a frame of 100 MB and of one of
-a model of 1 GB.
+among these, and of a rank that compares; the seconds to capture one and 1,000 names of mixed kinds;
+then of one fingerprint of a frame of 100 MB and of one of a model of 1 GB.
 """
 
 from __future__ import annotations
@@ -49,8 +49,32 @@ def definitions(count: int) -> dict[str, float]:
     return {"capture_s": captured, "fingerprints_s": looked, "rank_s": compared}
 
 
+MIXED = (
+    "v{n} = {n} + 0.5",
+    "v{n} = str({n}) * 3",
+    "v{n} = numpy.arange({n}) * 2",
+    "def v{n}(x):\n    return x + {n}",
+    "class v{n}:\n    a = {n}\n    def f(self, x): return x",
+)
+
+
+def mixed(count: int) -> float:
+    """The least seconds, of three times, to capture a cell that reads that many names: computed
+    numbers, texts and arrays, functions and classes, of cells of twenty statements each."""
+    lines = ["import numpy", *(MIXED[n % len(MIXED)].format(n=n) for n in range(count))]
+    texts = ["\n".join(lines[begin : begin + 20]) for begin in range(0, len(lines), 20)]
+    cells = tuple(Cell(f"Cell In[{n}]", text) for n, text in enumerate(texts, 1))
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for cell in cells:
+        exec(compile(cell.source, cell.label, "exec"), namespace)
+    notebook = Notebook(namespace, cells, Path.cwd())
+    reads = Cell(f"Cell In[{len(cells) + 1}]", "\n" + "".join(f"v{n}\n" for n in range(count)))
+    return min(seconds(lambda: capture(reads, 2, notebook))[0] for _ in range(3))
+
+
 def main() -> None:
     results: dict[str, Any] = {str(count): definitions(count) for count in (1, 100, 10_000)}
+    results |= {"mixed_1_s": mixed(1), "mixed_1000_s": mixed(1000)}
     frame = pandas.DataFrame(numpy.random.default_rng(0).random((1_250_000, 10)))
     results["frame_100_mb_s"], _ = seconds(lambda: fingerprint("frame", frame, {"__main__"}))
     model = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(16)])

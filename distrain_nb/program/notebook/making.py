@@ -12,7 +12,8 @@ import inspect
 import itertools
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from heapq import heappop, heappush
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -226,20 +227,48 @@ class Makings:
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Yield statements that changed the object; also through what it gave: argument groups."""
-        namespace = self.module.namespace
-        memory = memory_of(namespace.get(name))
-        names = {name, *(n for n, v in [*namespace.items()] if memory and memory_of(v) == memory)}
-        for executed in self.module.history.executed:
+        memory = memory_of(self.module.namespace.get(name))
+        names = {name, *(self._names_by_memory[memory] if memory else ())}
+        is_changed = bool(self.seen.observer.changes.of(name))
+        every = self.module.history.executed if is_changed else self._mentioning(names)
+        by_place = {executed.at: executed for executed in every if executed.at > latest.at}
+        waiting = sorted(by_place)
+        while waiting:
+            executed = by_place[heappop(waiting)]
             statement = executed.statement
-            if executed.at <= latest.at or executed.failed:
+            if executed.failed:
                 continue
             sets_up = not names.isdisjoint(statement.mentions()) and self._sets_up(statement, names)
             other = statement.is_import or statement.is_definition
             changed = not other and self.seen.changed(statement, name)
             if sets_up or (changed and not self.uses(statement)):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
+                    for later in self._mentioning(statement.binds - names):
+                        if later.at > executed.at and later.at not in by_place:
+                            by_place[later.at] = later
+                            heappush(waiting, later.at)
                     names |= statement.binds
                 yield executed
+
+    @cached_property
+    def _names_by_memory(self) -> dict[int, list[str]]:
+        """The names of arrays, tensors and views by where their memory begins."""
+        names: dict[int, list[str]] = {}
+        for name, value in [*self.module.namespace.items()]:
+            names.setdefault(memory_of(value), []).append(name)
+        return names
+
+    @cached_property
+    def _mentions(self) -> dict[str, list[Executed]]:
+        """The statements by the names that they mention."""
+        mentions: dict[str, list[Executed]] = {}
+        for executed in self.module.history.executed:
+            for name in executed.statement.mentions():
+                mentions.setdefault(name, []).append(executed)
+        return mentions
+
+    def _mentioning(self, names: Iterable[str]) -> Iterator[Executed]:
+        return (executed for name in names for executed in self._mentions.get(name, ()))
 
     def _used_before(
         self, name: str, latest: Executed, fillings: list[Executed]
