@@ -45,7 +45,7 @@ def definitions(count: int) -> dict[str, float]:
     looked, _ = seconds(lambda: [fingerprint(n, c, {"__main__"}) for n, c in classes.items()])
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, expected.EXPECTED).write_text(program.expected)
-        compared, _ = seconds(lambda: expected.check(Path(folder), namespace))
+        compared, _ = seconds(lambda: expected.check(expected.read(Path(folder)), namespace))
     return {"capture_s": captured, "fingerprints_s": looked, "rank_s": compared}
 
 
