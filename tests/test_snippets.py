@@ -61,7 +61,7 @@ def test_a_page_imports_us_before_it_names_us(page: Path) -> None:
 def test_cells_of_readme_and_of_studies_run_when_they_are_pasted(
     home: Path, tmp_path: Path
 ) -> None:
-    first, result = snippets(README)
+    first, result, *session = snippets(README)
     study, of_study, *_ = snippets(ROOT / "docs" / "tuning.md")
     layouts = snippets(ROOT / "docs" / "layouts.md")
     hello, executor, *_ = snippets(ROOT / "docs" / "python.md")
@@ -76,5 +76,8 @@ def test_cells_of_readme_and_of_studies_run_when_they_are_pasted(
             outcome = notebook.run(cell, 300)
             assert not outcome.error, f"{cell}\n{outcome.traceback}"
             assert said in str([outcome.text, outcome.displays])
+        for cell in (*session, "%distrain session stop lab"):
+            outcome = notebook.run(cell, 300)
+            assert not outcome.error, f"{cell}\n{outcome.traceback}"
         said = notebook.run("print(distrain_nb.studies())").text
         assert "succeeded" in said
