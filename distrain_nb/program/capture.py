@@ -10,7 +10,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.arrange import Body, arrange, assemble, without_futures
+from distrain_nb.program.gathering.arrange import (
+    Body,
+    arrange,
+    assemble,
+    statements_of,
+    without_futures,
+)
 from distrain_nb.program.gathering.doubts import drawn, own_names
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.later import made_later
@@ -354,9 +360,9 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    items = arrange(found, gathering.history, gathering.repeated, _cells_of(gathering))
     repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
-    executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
+    statements = statements_of((*found.values(), *gathering.repeated))
+    executed = [i for statement in statements for i in statement.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
     return (*imports_of(code.tree), *repeated, *executed, *named)

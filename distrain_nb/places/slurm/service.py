@@ -23,7 +23,7 @@ from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmS
 from distrain_nb.places.slurm.queue import Queue
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.supervisor.retries import LOST, PREEMPTION, PROGRAM, RunAttempt
+from distrain_nb.worker.supervisor.retries import LOST, NO_RETRY, PREEMPTION, RunAttempt
 
 if TYPE_CHECKING:
     from distrain_nb.image import Listener
@@ -50,7 +50,7 @@ _ENDS = {
 }
 _RETRIED = {
     "NODE_FAIL": LOST, "BOOT_FAIL": LOST, "PREEMPTED": PREEMPTION,
-    "TIMEOUT": PROGRAM, "DEADLINE": PROGRAM,
+    "TIMEOUT": NO_RETRY, "DEADLINE": NO_RETRY,
 }  # fmt: skip
 # What srun and slurmstepd write when Slurm ends a job.
 _CAUSES = (

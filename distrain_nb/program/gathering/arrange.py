@@ -82,6 +82,13 @@ def arrange(
     return [items[key] for key in ordered(keys, before, sometime)]
 
 
+def statements_of(needed: Iterable[Needed]) -> list[Executed]:
+    """Return the statements that the program runs for what was found, in the notebook's order."""
+    items = (item for part in needed for _, item in _items(part))
+    by_place = {item.executed.at: item.executed for item in items if item.executed}
+    return [by_place[at] for at in sorted(by_place)]
+
+
 def _items_by_name(
     needs: Mapping[str, Needed], items: dict[Key, PreludeItem], cells: Iterable[Executed]
 ) -> dict[str, list[Key]]:

@@ -29,7 +29,7 @@ from distrain_nb.worker.files.launch import Launch, fill
 from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.metrics.writer import first_event, record
 
-PROGRAM = "own"  # an end that is never one to start again after, whatever else is known of it
+NO_RETRY = "own"  # an end that is never one to start again after, whatever else is known of it
 SIGNALS, PREEMPTION, LOST, TIME_LIMIT = "signals", "preemption", "lost", "time-limit"
 # EX_TEMPFAIL of sysexits.h: whoever exits with it asks to be tried again.
 RETRIED = (SIGNALS, PREEMPTION, LOST, TIME_LIMIT, "75")
