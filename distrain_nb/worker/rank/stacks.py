@@ -58,7 +58,8 @@ def hang_after(program_folder: Path) -> float:
 
 def setting(program_folder: Path, variable: str) -> str:
     """Return a variable that the program or its surroundings set; empty for none."""
-    return {**os.environ, **variables(program_folder)}.get(variable, "")
+    own = variables(program_folder)
+    return own[variable] if variable in own else os.environ.get(variable, "")
 
 
 def begin(folder: Path, process: int, program_folder: Path) -> None:

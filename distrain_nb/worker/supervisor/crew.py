@@ -46,7 +46,9 @@ class End(NamedTuple):
 
 
 class Crew:
-    """Ranks that are forked for one run."""
+    """Ranks that are forked for one run. Those that stay are there before it."""
+
+    stays = False
 
     def __init__(self) -> None:
         self._children: List[Child] = []
@@ -158,6 +160,8 @@ class StayingChild(Child):
 class StayingCrew(Crew):
     """The ranks of a session. `note_death` is called when one has ended, `note_begin` when they
     have been handed a cell."""
+
+    stays = True
 
     def __init__(
         self,

@@ -102,7 +102,8 @@ class Supervisor:
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
         self._crew.take_signals(self._on_terminate, self._on_notice)
-        disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
+        if not self._crew.stays:
+            disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         # Written when the processes have been started: till then who took the run answers for it.
         self._status = replace(self._status, supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
@@ -146,6 +147,9 @@ class Supervisor:
         self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
         self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
+        if self._crew.stays:  # which have the cell by now: they don't wait for files
+            with suppress(OSError):
+                disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
