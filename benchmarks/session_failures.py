@@ -20,10 +20,10 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import psutil
 
@@ -33,8 +33,8 @@ os.environ.setdefault("DISTRAIN_HOME", tempfile.mkdtemp(prefix="distrain-bench-"
 from benchmarks.machine import describe
 from tests.session.random_failures import (
     DEATHS,
-    RANKS,
     RAISES,
+    RANKS,
     STOPPED,
     USABLE_WITHIN_S,
     Failures,
@@ -125,11 +125,11 @@ class Monarch(Rival):
     """An actor in each process that executes the text of a cell in names of its own."""
 
     title = "Monarch"
-    _numbers: ClassVar[Iterable[int]] = iter(range(1, 10_000))
 
     def __init__(self) -> None:
         import monarch.actor
 
+        monarch.actor.this_host()  # starts processes that stay
         super().__init__()
         # Its own hook ends this process.
         monarch.actor.unhandled_fault_hook = lambda failure: None  # noqa: ARG005

@@ -23,6 +23,7 @@ from tests.session.lab import Lab
 RANKS = 4
 USABLE_WITHIN_S = 2.0
 HANGS_AFTER_S = 20.0
+STARTS_WITHIN_S = 120.0
 BEGIN = """\
 import os, signal, sys, time
 import torch, torch.distributed as dist
@@ -169,10 +170,10 @@ class Tool(ABC):
     def stop(self) -> None:
         """End everything."""
 
-    def run(self, text: str) -> dict[int, str]:
+    def run(self, text: str, within: float = HANGS_AFTER_S) -> dict[int, str]:
         """Run a cell that should succeed, and return what each rank has printed."""
         self.begin(text)
-        if not self.ends_within(HANGS_AFTER_S):
+        if not self.ends_within(within):
             raise Hangs
         return self.printed()
 
@@ -270,8 +271,8 @@ class Failures:
 
     def _start(self) -> None:
         self.tool.start()
-        self.tool.run(BEGIN)
-        self.tool.run(PROBE)
+        self.tool.run(BEGIN, STARTS_WITHIN_S)
+        self.tool.run(PROBE, STARTS_WITHIN_S)
         self._ledger = [list[int]() for _ in range(RANKS)]
         self._before = self.tool.processes()
 

@@ -19,6 +19,7 @@ from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_lin
 from distrain_nb.backends.remote.carrier import carry_cell, phase_of, waiting_reason
 from distrain_nb.backends.remote.cells import CellSpec
 from distrain_nb.backends.remote.options import delete_variables
+from distrain_nb.backends.remote.prompt_relay import PromptRelay, members
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.backends.remote.submission import Submission
@@ -359,8 +360,14 @@ class JobRanks(Ranks):
     # -- cells --------------------------------------------------------------------------------
 
     def run(self, folder: Path) -> None:
+        relay: PromptRelay | None = None
+
         def make(spec: JsonObject) -> Service:
-            return self._make(CellSpec.of(spec), self, self._number + 1)
+            nonlocal relay
+            cell, number = CellSpec.of(spec), self._number + 1
+            places = members(cell.ranks, self._per_replica)
+            relay = PromptRelay(folder, self.job, number, places, self.give)
+            return self._make(cell, self, number, relay)
 
         self._present = folder
         self._desk.note_begin()
@@ -370,6 +377,8 @@ class JobRanks(Ranks):
             carry_cell(folder, make, CELL_PACE)
         finally:
             self._present = None
+            if relay is not None:
+                relay.end()
             with suppress(DistrainError, OSError):
                 self._look_at_ranks()
 
@@ -396,4 +405,4 @@ class JobRanks(Ranks):
         return remark
 
 
-MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int], Service]
+MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int, PromptRelay], Service]
