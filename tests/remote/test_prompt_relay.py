@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from distrain_nb.backends.remote.prompt_relay import PromptRelay, members
+from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.run.prompts import Dialogues
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import orders, prompts
@@ -30,7 +30,7 @@ def test_a_rank_elsewhere_is_answered_and_the_others_wait(tmp_path: Path) -> Non
         for replica in replicas:
             replica.pass_to_prompt(Order(NUMBER + 1, do, dict(words)))
 
-    relay = PromptRelay(run, job, NUMBER, members((0, 1), 1), give)
+    relay = PromptRelay(run, job, NUMBER, {0: [0], 1: [1]}, give)
     prompts.listen(run, answers=True)
     for replica, place in zip(replicas, places, strict=True):
         replica.hear(place, relay.begin())
@@ -74,7 +74,7 @@ def test_a_request_to_stop_reaches_its_rank_alone(tmp_path: Path) -> None:
     run, job = tmp_path / "run", tmp_path / "job"
     run.mkdir()
     given: list[tuple[str, JsonObject]] = []
-    relay = PromptRelay(run, job, NUMBER, members((1, 2, 3), 2), lambda *order: given.append(order))
+    relay = PromptRelay(run, job, NUMBER, {0: [0], 1: [1, 2]}, lambda *order: given.append(order))
     relay.begin()
     prompts.make_request(run, prompts.STOP, (2,))
     relay.turn()

@@ -19,7 +19,6 @@ from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_lin
 from distrain_nb.backends.remote.carrier import carry_cell, phase_of, waiting_reason
 from distrain_nb.backends.remote.cells import CellSpec
 from distrain_nb.backends.remote.options import delete_variables
-from distrain_nb.backends.remote.prompt_relay import PromptRelay, members
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.backends.remote.submission import Submission
@@ -360,14 +359,8 @@ class JobRanks(Ranks):
     # -- cells --------------------------------------------------------------------------------
 
     def run(self, folder: Path) -> None:
-        relay: PromptRelay | None = None
-
         def make(spec: JsonObject) -> Service:
-            nonlocal relay
-            cell, number = CellSpec.of(spec), self._number + 1
-            places = members(cell.ranks, self._per_replica)
-            relay = PromptRelay(folder, self.job, number, places, self.give)
-            return self._make(cell, self, number, relay)
+            return self._make(CellSpec.of(spec), self, self._number + 1, folder)
 
         self._present = folder
         self._desk.note_begin()
@@ -377,8 +370,6 @@ class JobRanks(Ranks):
             carry_cell(folder, make, CELL_PACE)
         finally:
             self._present = None
-            if relay is not None:
-                relay.end()
             with suppress(DistrainError, OSError):
                 self._look_at_ranks()
 
@@ -405,4 +396,4 @@ class JobRanks(Ranks):
         return remark
 
 
-MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int, PromptRelay], Service]
+MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int, Path], Service]

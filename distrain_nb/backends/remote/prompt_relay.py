@@ -98,7 +98,7 @@ class PromptRelay:
             return
         self._requested = request.name
         for replica, numbers in self.members.items():
-            targets = [own for own, shown in enumerate(numbers) if shown in request.targets]
+            targets = [place for place, number in enumerate(numbers) if number in request.targets]
             if targets:
                 self._order(REQUEST, replica=replica, kind=request.kind, targets=targets)
 
@@ -160,11 +160,3 @@ class PromptRelay:
                 return
             *lines, passed.answers = (passed.answers + data).split(b"\n")
             yield from map(json.loads, lines)
-
-
-def members(ranks: Sequence[int], per_replica: int) -> dict[int, list[int]]:
-    """Return the places of ranks in a cell, by the replica that has them."""
-    places: dict[int, list[int]] = {}
-    for place, rank in enumerate(ranks):
-        places.setdefault(rank // per_replica, []).append(place)
-    return places

@@ -84,6 +84,7 @@ class CellService(SharedFolderService[CellSpec]):
             self._stop()  # the others, which may wait for them
         if len(replies) + len(lost) < len(replicas):
             return Observed(State.RUNNING)
+        self.relay.end()
         if "remark" not in self._state:
             self._state["remark"] = self.ranks.settle(replies, self.spec.ranks)
         return self._outcome(replies.values(), lost)
@@ -130,6 +131,16 @@ class CellService(SharedFolderService[CellSpec]):
         return {}
 
 
+def make_cell(spec: CellSpec, ranks: JobRanks, number: int, folder: Path) -> CellService:
+    """Return the cell of a run's folder as the order of that number."""
+    places: dict[int, list[int]] = {}  # of the cell's ranks in the run, by replica
+    for place, rank in enumerate(spec.ranks):
+        (replica,) = ranks.replicas_of((rank,))
+        places.setdefault(replica, []).append(place)
+    relay = PromptRelay(folder, ranks.job, number, places, ranks.give)
+    return CellService(spec, ranks, number, relay)
+
+
 def main(folder: Path) -> None:
     """Be the process of a session from the start of its job to its end."""
     with carrier_lock(folder) as mine:
@@ -137,7 +148,7 @@ def main(folder: Path) -> None:
             return
         ranks: JobRanks | None = None
         try:
-            ranks = JobRanks(folder, CellService)
+            ranks = JobRanks(folder, make_cell)
             SessionProcess(folder, ranks).run()
         except Exception as error:
             _give_up(folder, error)

@@ -270,8 +270,8 @@ def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[Proc
     names = rank.names_of_run(folder)
     for index, process in enumerate(launch.processes):
         environment = fill(process.environment, folder, ports)
-        known = {**os.environ, **environment}
-        of_trackers = rank.variables(folder, index, process.rank, known, names)
+        of_rank = {**os.environ, **environment}
+        of_trackers = rank.variables(folder, index, process.rank, of_rank, names)
         yield replace(process, environment={**environment, **of_trackers})
 
 
