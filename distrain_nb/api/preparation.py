@@ -42,7 +42,7 @@ from distrain_nb.program.advice import (
     told_by,
 )
 from distrain_nb.run.disk_usage import room_findings
-from distrain_nb.run.session import find_session
+from distrain_nb.run.session import SeenSession, find_session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -172,7 +172,7 @@ def _prepare_cell(code: Code, options: Options, config: Config) -> Prepared:
                 where=written,
             )
     job_options = read({k: v for k, v in options.items() if k != "timeout"}).job
-    session = find_session(job_options.session)
+    session = SeenSession(find_session(job_options.session).folder)
     session.check_usable()
     ranks = session.chosen(job_options.rank)
     source = source_of(code)

@@ -72,7 +72,8 @@ def start(prepared: Prepared, begin: Callable[[Path], None] | None = None) -> Ru
 
 def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
     options, backend, store = prepared.options, prepared.backend, Store()
-    channels = notification_channels(options)
+    config = prepared.job.config
+    channels = notification_channels(options, config)
     record = store.add(
         options.name,
         backend.name,
@@ -85,7 +86,7 @@ def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
         if prepared.cost:
             prepared.cost.write(record.folder)
         experiments = backend.experiments(prepared.plan)
-        note = begin_run(record, here=backend.here, experiments=experiments)
+        note = begin_run(record, config, here=backend.here, experiments=experiments)
         if note:
             warnings.warn(note, stacklevel=2)
         if begin is not None:
@@ -105,9 +106,8 @@ def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
     return Run(record)
 
 
-def notification_channels(options: JobOptions) -> tuple[str, ...]:
+def notification_channels(options: JobOptions, config: Config) -> tuple[str, ...]:
     """Return by which channels to tell of the end. Raises OptionError for one that isn't set up."""
-    config = Config.load()
     if not (options.notify or config.notify):
         return ()
     from distrain_nb.tracking.messages import channels  # takes long to import

@@ -148,10 +148,10 @@ def debug(run: Run, rank: int | None) -> None:
 
 
 def _refuse(run: Run) -> None:
-    if not run.is_here:
+    if not run.is_here and not run.session:
         raise OptionError(
-            f"{run.title} can't be debugged: a rank's prompt is for runs on this machine, and it "
-            f"runs on {find(run.backend).title}"
+            f"{run.title} can't be debugged: a rank's prompt is for runs on this machine and for "
+            f"cells of sessions, and it runs on {find(run.backend).title}"
         )
     if run.state.final:
         raise OptionError(

@@ -94,8 +94,10 @@ class Settings:
 
     def since_import(self, modules: Collection[str]) -> dict[str, SinceImport]:
         """Return what is another one than when these modules had been imported, by the modules."""
-        (settings, variables), since = _state(), dict[str, SinceImport]()
-        for module in modules & self._at_import.keys():
+        since = dict[str, SinceImport]()
+        imported = modules & self._at_import.keys()
+        settings, variables = _state() if imported else ({}, {})
+        for module in imported:
             before_settings, before_variables = self._at_import[module]
             names = _others(before_variables, variables)
             deleted = [name for name in names if _value(name) is None]

@@ -77,11 +77,13 @@ _IN_PLACE = "fully_shard"
 
 @dataclass(frozen=True)
 class _Code:
-    """The cell as Python: its text from the first line that runs, its tree, what it needs."""
+    """The cell as Python: its text from the first line that runs, its tree, what it needs and
+    imports."""
 
     text: str
     tree: ast.Module
     names: Names
+    imports: tuple[ImportedModule, ...]
     findings: tuple[Finding, ...]
 
 
@@ -215,14 +217,15 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
     ]
     tree, broken = _checked(code, cell.label)
     message = "invalid relative import: a cell belongs to no package, so name the package"
-    lines_of_relative = [f"{cell.label}, line {i.line}" for i in imports_of(tree) if i.relative]
+    imports = imports_of(tree)
+    lines_of_relative = [f"{cell.label}, line {i.line}" for i in imports if i.relative]
     findings += [
         Finding("capture.relative-import", Severity.ERROR, line, message)
         for line in lines_of_relative
     ]
     names = names_of(tree.body, late_annotations=late_annotations, star=star_names)
     text = without_futures(code.text, tree).split("\n")[first_line - 1 :]
-    return _Code("\n".join(text), tree, names, (*findings, *broken))
+    return _Code("\n".join(text), tree, names, imports, (*findings, *broken))
 
 
 def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
@@ -360,12 +363,14 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
 def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
-    repeated = imports_of(ast.parse("\n".join(_import_lines(found))))
+    lines = _import_lines(found)
+    repeated = imports_of(ast.parse("
+".join(lines))) if lines else ()
     statements = statements_of((*found.values(), *gathering.repeated))
     executed = [i for statement in statements for i in statement.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     named = (ImportedModule(m, (), 0) for m in sorted(modules))
-    return (*imports_of(code.tree), *repeated, *executed, *named)
+    return (*code.imports, *repeated, *executed, *named)
 
 
 def _texts_of(files: Mapping[str, bytes | Path]) -> Iterator[str]:

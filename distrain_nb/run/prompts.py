@@ -84,6 +84,6 @@ class Dialogues:
             dialogue.printed.append(str(word["write"]))
         elif "answered" in word:
             dialogue.pending = None
-        else:
+        elif "number" in word:
             number, secret = int(str(word["number"])), bool(word["secret"])
             dialogue.pending = Question(asker, number, str(word["prompt"]), secret)

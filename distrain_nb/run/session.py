@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -279,6 +280,18 @@ class SessionHandle:
         status = self.status
         text = f"{plural(len(self.ranks), 'rank')}, {status.phase or status.state}"
         return f"<session {self.name}: {text}>"
+
+
+class SeenSession(SessionHandle):
+    """A session as it was at one look: what is checked before a cell belongs together."""
+
+    @cached_property
+    def file(self) -> SessionFile:
+        return super().file
+
+    @cached_property
+    def status(self) -> Status:
+        return super().status
 
 
 def kernel_name() -> str:

@@ -167,7 +167,7 @@ def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
-    channels = notification_channels(prepared.prepared.options)
+    channels = notification_channels(prepared.prepared.options, prepared.prepared.job.config)
     with new_folder() as (number, folder):
         file = replace(_study_file(prepared, number), notify=channels)
         _mirror(file, folder, here=prepared.prepared.backend.here)

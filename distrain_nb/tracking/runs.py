@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have no --experiment
 
 
-def begin_run(record: Record, *, here: bool, experiments: str = "") -> str:
+def begin_run(record: Record, config: Config, *, here: bool, experiments: str = "") -> str:
     """Have a run mirrored that is about to be started; `here` on this machine. `experiments` is
     where its service keeps them. See `begin`."""
-    try:
-        config = Config.load()
-    except OptionError as error:
-        return str(error)
     uri = address(config, os.environ)
     waits = here or may_be_reached(uri)
     notes = (

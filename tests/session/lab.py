@@ -9,6 +9,7 @@ from typing import Any
 from distrain_nb import api
 from distrain_nb.api.sessions import Session, start_session
 from distrain_nb.api.source import Source
+from distrain_nb.observed.observer import Observer
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
 
@@ -23,6 +24,7 @@ class Lab:
     ) -> None:
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.cells: list[Cell] = []
+        self.observer: Observer | None = None
         self.session: Session = start_session(
             name,
             idle,
@@ -37,7 +39,8 @@ class Lab:
     def source(self, text: str) -> Source:
         cell = Cell(f"Cell In[{len(self.cells) + 1}]", f"%%distrain --in lab\n{text}")
         self.cells.append(cell)
-        return Source(cell, Notebook(self.namespace, self.cells, Path.cwd()), first_line=2)
+        notebook = Notebook(self.namespace, self.cells, Path.cwd(), observer=self.observer)
+        return Source(cell, notebook, first_line=2)
 
     def begin(self, text: str, **options: Any) -> Run:
         """Send a cell to the session."""

@@ -6,19 +6,30 @@ import time
 
 import pytest
 
+from distrain_nb import api
 from distrain_nb.errors import CaptureError, OptionError
+from distrain_nb.run.prompts import Dialogues, Question
+from distrain_nb.worker.files import prompts
 from tests.conftest import eventually
 from tests.session.lab import Lab
 
 GROUP = "import os, torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
 SUM = "x = torch.ones(1)\ndist.all_reduce(x)\nprint(int(x))"
 BOTH = ["[rank 0] 2", "[rank 1] 2"]
+ASKS = """\
+if rank == 1:
+    name = input("who? ")
+    secret = 7
+    breakpoint()
+    print(name, secret)
+dist.all_reduce(x)"""
 SLEEPS = "import time\nprint('asleep', flush=True)\nkept = [mine]\ntime.sleep(600)"
 
 
 def run_all(lab: Lab) -> None:
     """Run its cells, and check what each must show."""
     names_stay(lab)
+    a_rank_asks(lab)
     a_failure_costs_nothing(lab)
     a_stop_costs_nothing(lab)
     a_death_costs_one_rank(lab)
@@ -41,6 +52,30 @@ def names_stay(lab: Lab) -> None:
     with pytest.raises(CaptureError, match="--send mine takes"):
         lab.begin("print(mine)")
     assert lab.lines("print(mine)", keep="mine", rank="1") == ["[rank 1] 6"]
+
+
+def a_rank_asks(lab: Lab) -> None:
+    prepared = api.prepare(lab.source(ASKS), session=lab.session.name, wait=False)
+    run = api.start(prepared, lambda folder: prompts.listen(folder, answers=True))
+    dialogues = Dialogues(run.folder)
+
+    def asked() -> Question:
+        assert eventually(lambda: dialogues.questions(), within=60), run.logs()
+        (question,) = dialogues.questions()
+        return question
+
+    assert (asked().asker.process, asked().text) == (1, "who? ")
+    dialogues.answer(asked(), "Ada")
+    assert "db" in asked().text
+    dialogues.answer(asked(), "p secret + 1")
+    assert "db" in asked().text
+    assert "8\n" in "".join(text for _, text in dialogues.take_printed())
+    dialogues.answer(asked(), "c")
+    assert eventually(lambda: run.state.final, within=60)
+    prompts.end_listening(run.folder)
+    assert (run.state, "[rank 1] Ada 7" in run.logs()) == ("succeeded", True), run.status.error
+    refused = lab.there("if rank == 0:\n    breakpoint()")
+    assert "breakpoint() can't ask anyone" in refused.status.error
 
 
 def a_failure_costs_nothing(lab: Lab) -> None:

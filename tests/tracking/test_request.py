@@ -234,7 +234,8 @@ def test_without_a_project_there_is_a_note_and_the_run_goes_on(
     Config(tracking="vertex").save()
     record = Store().add("night", "local", "nights", "-n 2")
     expected = "no project is set: %distrain config project=my-project"
-    assert begin_run(record, here=True) == f"not mirrored to Vertex AI Experiments: {expected}"
+    note = begin_run(record, Config.load(), here=True)
+    assert note == f"not mirrored to Vertex AI Experiments: {expected}"
     assert not pending(VERTEX)
 
 

@@ -360,7 +360,7 @@ class JobRanks(Ranks):
 
     def run(self, folder: Path) -> None:
         def make(spec: JsonObject) -> Service:
-            return self._make(CellSpec.of(spec), self, self._number + 1)
+            return self._make(CellSpec.of(spec), self, self._number + 1, folder)
 
         self._present = folder
         self._desk.note_begin()
@@ -396,4 +396,4 @@ class JobRanks(Ranks):
         return remark
 
 
-MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int], Service]
+MakeCell: TypeAlias = Callable[[CellSpec, JobRanks, int, Path], Service]

@@ -19,6 +19,7 @@ from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.backends.remote.cells import CellSpec
 from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.backends.remote.job_ranks import JobRanks
+from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.errors import DistrainError
@@ -40,6 +41,7 @@ class CellService(SharedFolderService[CellSpec]):
 
     ranks: JobRanks
     number: int
+    relay: PromptRelay
     _state: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -60,6 +62,7 @@ class CellService(SharedFolderService[CellSpec]):
             "timeout": self.spec.timeout,
             "grace": self.spec.grace,
             "address": self.ranks.address,
+            "answered": self.relay.begin(),
         }
         order = Order(self.number, CELL, dict(words))
         self.ranks.send(order, {PROGRAM: Path(str(request["program"]))})
@@ -71,6 +74,8 @@ class CellService(SharedFolderService[CellSpec]):
 
     def observe(self, job: str) -> Observed:  # noqa: ARG002
         self.ranks.look()
+        with suppress(OSError):  # the run has been deleted
+            self.relay.turn()
         replicas = self.ranks.replicas_of(self.spec.ranks)
         answers = self.ranks.answers(self.number, replicas)
         lost = {n: why for n, why in self.ranks.lost().items() if n in replicas and not answers[n]}
@@ -79,6 +84,7 @@ class CellService(SharedFolderService[CellSpec]):
             self._stop()  # the others, which may wait for them
         if len(replies) + len(lost) < len(replicas):
             return Observed(State.RUNNING)
+        self.relay.end()
         if "remark" not in self._state:
             self._state["remark"] = self.ranks.settle(replies, self.spec.ranks)
         return self._outcome(replies.values(), lost)
@@ -125,6 +131,16 @@ class CellService(SharedFolderService[CellSpec]):
         return {}
 
 
+def make_cell(spec: CellSpec, ranks: JobRanks, number: int, folder: Path) -> CellService:
+    """Return the cell of a run's folder as the order of that number."""
+    places: dict[int, list[int]] = {}  # of the cell's ranks in the run, by replica
+    for place, rank in enumerate(spec.ranks):
+        (replica,) = ranks.replicas_of((rank,))
+        places.setdefault(replica, []).append(place)
+    relay = PromptRelay(folder, ranks.job, number, places, ranks.give)
+    return CellService(spec, ranks, number, relay)
+
+
 def main(folder: Path) -> None:
     """Be the process of a session from the start of its job to its end."""
     with carrier_lock(folder) as mine:
@@ -132,7 +148,7 @@ def main(folder: Path) -> None:
             return
         ranks: JobRanks | None = None
         try:
-            ranks = JobRanks(folder, CellService)
+            ranks = JobRanks(folder, make_cell)
             SessionProcess(folder, ranks).run()
         except Exception as error:
             _give_up(folder, error)

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import (
     CHECKPOINTS_FOLDER,
     HYPERTUNE_FILE,
+    LAUNCH_FILE,
     PROGRAM_FOLDER,
     STATUS_FILE,
 )
@@ -104,6 +106,12 @@ def begin(launch: Launch, folder: Path, idle: float, session: str = "") -> None:
     submit_run(folder, idle)
 
 
+@lru_cache(maxsize=8)
+def _launch_of_session(folder: Path, inode: int, mtime_ns: int) -> Launch:  # noqa: ARG001
+    """Return the launch of a session, which each of its cells takes; read once a version."""
+    return Launch.read(folder)
+
+
 class LocalBackend(Backend[NoOptions, LocalPlan]):
     """The default backend. A cell waits for its run, and the run ends with it."""
 
@@ -162,7 +170,8 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         return Status.current(folder)
 
     def session_plan(self, job: LocalJob, folder: Path, ranks: Sequence[int]) -> LocalPlan:
-        launch = Launch.read(folder)
+        written = (folder / LAUNCH_FILE).stat()
+        launch = _launch_of_session(folder, written.st_ino, written.st_mtime_ns)
         launch = replace(
             launch,
             processes=tuple(spec for spec in launch.processes if spec.rank in ranks),

@@ -109,6 +109,7 @@ class ReplicaActor:
         """Yield the files of orders that are at work, or have ended since the last time."""
         for place in orders:
             names = [place / name for name in ("launch.json", "log.tsv", "status.json")]
+            names += sorted(place.glob("prompts/asked-*"))
             for folder in (place / "values", *(place.parents[1] / "output" / n for n in FETCHED)):
                 names += sorted(folder.rglob("*"))
             for path in names:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import MISSING, fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import (
     Any,
+    Callable,
     Dict,
     Optional,
+    Tuple,
     Type,
     TypeVar,
     Union,
@@ -24,6 +26,7 @@ from typing import (
 )
 
 Part = TypeVar("Part")
+Reader = Callable[[Any, str], Any]
 _UNIONS = (Union, getattr(types, "UnionType", Union))  # `Optional[str]`, and `str | None`
 _PLAIN: Dict[Any, Any] = {str: str, int: int, bool: bool, float: (int, float)}
 
@@ -89,37 +92,73 @@ def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:
 def _decode(kind: Type[Part], raw: Any) -> Part:
     if not isinstance(raw, dict):
         raise ValueError(f"expected a {kind.__name__}, got {raw!r:.60}")
-    hints, values = _hints(kind), {}  # type: ignore[arg-type]
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name in raw:
-            values[field.name] = _value(hints[field.name], raw[field.name], field.name)
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise ValueError(f"{kind.__name__} has no {field.name!r}")
+    values = {}
+    for name, read_value, is_needed in _readers(kind):  # type: ignore[arg-type]
+        if name in raw:
+            values[name] = read_value(raw[name], name)
+        elif is_needed:
+            raise ValueError(f"{kind.__name__} has no {name!r}")
     return kind(**values)
 
 
+# How fields are read is worked out once a type: the files of a run are read many times a second.
+
+
 @lru_cache(maxsize=None)
-def _hints(kind: Any) -> Dict[str, Any]:
-    return get_type_hints(kind)
+def _readers(kind: Any) -> Tuple[Tuple[str, Reader, bool], ...]:
+    """Return the fields of a dataclass: the name, what reads it, whether it has no default."""
+    hints = get_type_hints(kind)
+    return tuple(
+        (
+            field.name,
+            _reader(hints[field.name]),
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(kind)
+    )
 
 
-def _value(kind: Any, raw: Any, name: str) -> Any:
-    if kind in (Any, object):
-        return raw
-    if kind in _PLAIN:
-        if isinstance(raw, _PLAIN[kind]) and (kind is bool) == isinstance(raw, bool):
-            return kind(raw)
-        raise ValueError(f"{name} is {raw!r:.60}")
+@lru_cache(maxsize=None)
+def _reader(kind: Any) -> Reader:
+    """Return what reads a value of a type from JSON, called with the field's name."""
     origin, inner = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return lambda raw, name: raw  # noqa: ARG005
+    if kind in _PLAIN:
+        return partial(_plain, kind, _PLAIN[kind])
     if origin in _UNIONS:
         (only,) = (value for value in inner if value is not type(None))
-        return None if raw is None else _value(only, raw, name)
+        read_value = _reader(only)
+        return lambda raw, name: None if raw is None else read_value(raw, name)
     if is_dataclass(kind):
-        return _decode(kind, raw)  # type: ignore[arg-type]
-    if origin in (tuple, list) and isinstance(raw, list):
-        return origin(_value(inner[0], value, name) for value in raw)
-    if origin is dict and isinstance(raw, dict):
-        return {key: _value(inner[1], value, f"{name}.{key}") for key, value in raw.items()}
-    if origin is None and isinstance(raw, str):
-        return kind(raw)  # an enumeration
+        return lambda raw, name: _decode(kind, raw)  # type: ignore[arg-type]  # noqa: ARG005
+    if origin in (tuple, list):
+        return partial(_sequence, origin, _reader(inner[0]))
+    if origin is dict:
+        return partial(_mapping, _reader(inner[1]))
+    return partial(_member, kind)
+
+
+def _plain(kind: Any, accepted: Any, raw: Any, name: str) -> Any:
+    if isinstance(raw, accepted) and (kind is bool) == isinstance(raw, bool):
+        return kind(raw)
+    raise ValueError(f"{name} is {raw!r:.60}")
+
+
+def _sequence(kind: Any, read_value: Reader, raw: Any, name: str) -> Any:
+    if isinstance(raw, list):
+        return kind(read_value(value, name) for value in raw)
+    raise ValueError(f"{name} is {raw!r:.60}")
+
+
+def _mapping(read_value: Reader, raw: Any, name: str) -> Any:
+    if isinstance(raw, dict):
+        return {key: read_value(value, f"{name}.{key}") for key, value in raw.items()}
+    raise ValueError(f"{name} is {raw!r:.60}")
+
+
+def _member(kind: Any, raw: Any, name: str) -> Any:
+    """Return a member of an enumeration."""
+    if isinstance(raw, str):
+        return kind(raw)
     raise ValueError(f"{name} is {raw!r:.60}")

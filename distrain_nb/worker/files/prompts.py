@@ -2,7 +2,9 @@
 
 A process that asks has three of them, by its number in the log and its process id, as what a rank
 forks may ask too: `asked-…` has what it says and asks, a JSON object a line; `answers-…` is a named
-pipe, as a password must never lie in a file; `open-…` is there while it waits at a prompt.
+pipe, as a password must never lie in a file; `open-…` is there while it waits at a prompt. Where
+the process is on another machine, these are of whoever passes the questions on, whose process id
+`open-…` has. `held` is there while a process on another machine waits at a prompt.
 `listener-PID.json` says of a kernel whether somebody there can answer. `request.json` is what one
 process asks of the others; each answers in a `reply-…` of its own.
 """
@@ -25,8 +27,8 @@ from distrain_nb.worker.files.status import Owner
 STOP, EVALUATE = "stop", "evaluate"  # what a request asks of a rank
 _REQUEST, _QUIT = "request.json", "quit"
 _LISTENER, _REPLY = "listener-{}.json", "reply-{}-{}.json"
-_ASKED, _ANSWERS, _OPEN = "asked-", "answers-", "open-"
-_LEFT_BY_ATTEMPTS = ("asked-*", "answers-*", "open-*", "reply-*", _REQUEST, _QUIT)
+_ASKED, _ANSWERS, _OPEN, _HELD = "asked-", "answers-", "open-", "held"
+_LEFT_BY_ATTEMPTS = ("asked-*", "answers-*", "open-*", "reply-*", _HELD, _REQUEST, _QUIT)
 
 
 class Asker(NamedTuple):
@@ -34,10 +36,6 @@ class Asker(NamedTuple):
 
     process: int
     pid: int
-
-    @property
-    def alive(self) -> bool:
-        return os.path.exists(f"/proc/{self.pid}")
 
     @classmethod
     def of(cls, name: str) -> Optional[Asker]:
@@ -62,7 +60,30 @@ def askers(folder: Path) -> List[Asker]:
 
 def open_prompts(folder: Path) -> List[Asker]:
     """Return the processes that wait at a prompt now."""
-    return sorted(asker for asker in _named(folder, _OPEN) if asker.alive)
+    return sorted(asker for asker in _named(folder, _OPEN) if _is_open(folder, asker))
+
+
+def _is_open(folder: Path, asker: Asker) -> bool:
+    """Return whether the process still waits, or whoever passes its questions on is still there."""
+    try:
+        pid = asker.open(folder).read_text(encoding="ascii") or asker.pid
+    except OSError:  # it has just been answered
+        return False
+    return os.path.exists(f"/proc/{pid}")
+
+
+def hold(folder: Path, *, waits: bool) -> None:
+    """Note whether a process on another machine waits at a prompt."""
+    file = private_folder(folder / PROMPTS_FOLDER) / _HELD
+    if waits:
+        file.touch()
+    elif file.exists():
+        file.unlink()
+
+
+def stands_still(folder: Path) -> bool:
+    """Return whether a process of the run waits at a prompt, here or on another machine."""
+    return (folder / PROMPTS_FOLDER / _HELD).exists() or bool(open_prompts(folder))
 
 
 def _named(folder: Path, prefix: str) -> Iterator[Asker]:
@@ -81,10 +102,12 @@ def _named(folder: Path, prefix: str) -> Iterator[Asker]:
 
 @dataclass(frozen=True)
 class Listener:
-    """A kernel that follows the run, and whether somebody there can answer."""
+    """A kernel that follows the run, and whether somebody there can answer. Without `secrets`,
+    answers lie in files on their way."""
 
     owner: Owner
     answers: bool = False
+    secrets: bool = True
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -94,10 +117,10 @@ def _replace(path: Path, data: bytes) -> None:
     os.replace(str(draft), str(path))
 
 
-def listen(folder: Path, *, answers: bool) -> None:
+def listen(folder: Path, *, answers: bool, secrets: bool = True) -> None:
     """Note that this process follows the run, before a rank may ask for it."""
     private_folder(folder / PROMPTS_FOLDER)
-    listener = Listener(Owner.of(os.getpid()), answers)
+    listener = Listener(Owner.of(os.getpid()), answers, secrets)
     _replace(_listener_file(folder), fields.encode(listener))
 
 
@@ -113,8 +136,9 @@ def _listener_file(folder: Path) -> Path:
     return folder / PROMPTS_FOLDER / _LISTENER.format(os.getpid())
 
 
-def is_answered(folder: Path) -> Optional[bool]:
-    """Return whether somebody can answer; None where nobody follows the run."""
+def is_answered(folder: Path, *, secret: bool = False) -> Optional[bool]:
+    """Return whether somebody can answer, perhaps by a password; None where nobody follows the
+    run."""
     answer: Optional[bool] = None
     for file in (folder / PROMPTS_FOLDER).glob(_LISTENER.format("*")):
         try:
@@ -122,7 +146,7 @@ def is_answered(folder: Path) -> Optional[bool]:
         except (OSError, fields.Damaged):  # it has just been taken back
             continue
         if listener.owner.alive:
-            answer = bool(answer) or listener.answers
+            answer = bool(answer) or (listener.answers and (listener.secrets or not secret))
     return answer
 
 
@@ -158,6 +182,8 @@ def is_quit(folder: Path) -> bool:
 
 def forget(folder: Path) -> None:
     """Remove what the processes of an attempt have left; keep who listens."""
+    if not (folder / PROMPTS_FOLDER).exists():
+        return
     for pattern in _LEFT_BY_ATTEMPTS:
         for file in (folder / PROMPTS_FOLDER).glob(pattern):
             try:

@@ -100,9 +100,11 @@ class Sampler:
         return Memory(peak, available, time.monotonic() - at)
 
     def _run(self) -> None:
-        gpus = Gpus.open()
         wait, living = min(FIRST_AFTER_S, self._every), True
+        gpus, is_first = None, True
         while living and not self._is_over.wait(wait):
+            if is_first:  # the ranks begin before GPUs are looked for
+                gpus, is_first = Gpus.open(), False
             began = time.thread_time()
             try:
                 living = self._sample(gpus)

@@ -50,9 +50,10 @@ def place() -> Optional[_Here]:
     return _here
 
 
-def is_answered() -> Optional[bool]:
-    """Return whether somebody can answer; None where nobody follows the run."""
-    return prompts.is_answered(_here.folder) if _here else None
+def is_answered(*, secret: bool = False) -> Optional[bool]:
+    """Return whether somebody can answer, perhaps by a password; None where nobody follows the
+    run."""
+    return prompts.is_answered(_here.folder, secret=secret) if _here else None
 
 
 def is_open() -> bool:
@@ -63,7 +64,7 @@ def is_open() -> bool:
 def ask(text: str, secret: bool = False) -> str:
     """Ask, and wait for the answer. Raises NobodyAnswers where nobody can answer, or nobody can any
     more; EOFError for the end of input that they give."""
-    if not is_open() and not is_answered():
+    if not is_answered(secret=secret) and (secret or not is_open()):
         raise NobodyAnswers
     with conversation() as dialogue:
         return dialogue.ask(text, secret)
@@ -129,9 +130,11 @@ class _Dialogue(io.TextIOBase):
             os.mkfifo(str(pipe), 0o600)
         # Open for writing too: else the pipe would be at its end whenever nobody writes.
         self._pipe = os.open(str(pipe), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._append({"open": True})
 
     def _close(self) -> None:
         self.flush()
+        self._append({"open": False})
         self.when_left = None
         os.close(self._pipe)
         self._rest = b""

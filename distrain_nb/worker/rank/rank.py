@@ -105,17 +105,20 @@ def _disown() -> None:
 
 
 def variables(
-    folder: Path, process: int, rank: Optional[int], environment: Mapping[str, str]
+    folder: Path,
+    process: int,
+    rank: Optional[int],
+    environment: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> Dict[str, str]:
-    """Return the variables of a process of a run, besides those of its `environment`."""
-    named = {
-        name: text for name, text in _names(folder).items() if text and name not in environment
-    }
+    """Return the variables of a process of a run, besides those of its `environment`; `names` are
+    those of the run."""
+    named = {name: text for name, text in names.items() if text and name not in environment}
     further = {} if rank == 0 else _kept_apart(folder, process)
     return {**named, **further, **tracked.variables(folder, process, rank)}
 
 
-def _names(folder: Path) -> Dict[str, str]:
+def names_of_run(folder: Path) -> Dict[str, str]:
     """Return the names under which the run has a record: in a cloud its ranks know of none."""
     try:
         record = fields.load(folder / RECORD_FILE)

@@ -58,7 +58,8 @@ def hang_after(program_folder: Path) -> float:
 
 def setting(program_folder: Path, variable: str) -> str:
     """Return a variable that the program or its surroundings set; empty for none."""
-    return {**os.environ, **variables(program_folder)}.get(variable, "")
+    of_program = variables(program_folder)
+    return of_program[variable] if variable in of_program else os.environ.get(variable, "")
 
 
 def begin(folder: Path, process: int, program_folder: Path) -> None:

@@ -98,7 +98,7 @@ def _watch() -> None:
         now, before = time.monotonic(), looked_at
         looked_at = now
         here = prompt.place()
-        if here is None or prompts.open_prompts(here.folder):
+        if here is None or prompts.stands_still(here.folder):
             continue
         entries = json.loads(_recorder()(True, True)).get("entries", ())
         pending = {_key(entry): entry for entry in entries if not entry.get("retired")}

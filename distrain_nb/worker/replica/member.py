@@ -15,12 +15,23 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
-from distrain_nb.worker.files import disk, orders
+from distrain_nb.worker.files import disk, orders, prompts
 from distrain_nb.worker.files.folder import CANCEL_FILE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.orders import CELL, LEAVE, STOP, Order, OrderReader
+from distrain_nb.worker.files.orders import (
+    CELL,
+    HEARD,
+    HOLD,
+    LEAVE,
+    REPLY,
+    REQUEST,
+    STOP,
+    Order,
+    OrderReader,
+)
+from distrain_nb.worker.files.prompts import Asker
 from distrain_nb.worker.files.session import END, GET, PUT
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
@@ -88,6 +99,10 @@ class StayingReplica(Desk):
                     self._stop(int(order.words["of"]))
                 if order.do == END:
                     self._ranks.end_soon()
+                if order.do in (REPLY, HEARD, HOLD, REQUEST):
+                    self.pass_to_prompt(order)
+                    orders.answer(self._job, order.number, self._index, {})
+                    continue
                 self._orders.put(order)
                 os.kill(os.getpid(), signal.SIGCHLD)  # wakes the main thread
             now = time.monotonic()
@@ -102,6 +117,29 @@ class StayingReplica(Desk):
         self._stopped.append(number)
         with suppress(OSError):  # it hasn't begun, and won't
             (self._place(number) / CANCEL_FILE).touch()
+
+    def pass_to_prompt(self, order: Order) -> None:
+        """Do what is for the prompts of the cell at work, in the place of the notebook."""
+        words, place = order.words, self._place(int(order.words["of"]))
+        is_for_me = words.get("replica", self._index) == self._index
+        if not is_for_me or not place.exists():
+            return
+        with suppress(OSError):
+            if order.do == REPLY:
+                prompts.send_answer(place, Asker(*words["asker"]), words["number"], words["text"])
+            elif order.do == REQUEST:
+                prompts.make_request(place, words["kind"], words["targets"])
+            elif order.do == HOLD:
+                prompts.hold(place, waits=any(n != self._index for n in words["replicas"]))
+            else:
+                self.hear(place, words["answered"])
+
+    def hear(self, place: Path, answered: Optional[bool]) -> None:
+        """Have the ranks of a cell know whether somebody can answer."""
+        if answered is None:
+            prompts.end_listening(place)
+        else:
+            prompts.listen(place, answers=answered, secrets=False)
 
     def _place(self, number: int) -> Path:
         return orders.place_of(self._job, number, self._index)
@@ -165,6 +203,7 @@ class StayingReplica(Desk):
             (folder / CANCEL_FILE).touch()
         status = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
         status.enter(State.STARTING).write(folder)
+        self.hear(folder, order.words.get("answered"))
         self._ranks.run(folder)
         if (folder / RESULTS_FOLDER).is_dir():
             target = orders.folder_of(self._job, order.number) / shared.OUTPUT / RESULTS_FOLDER

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import failure
+from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import session as staying
@@ -31,6 +31,9 @@ from distrain_nb.worker.supervisor.start import Child, Output, filled, start
 LEAVES_GROUPS_AFTER_S = 0.15
 INTERRUPTED_AGAIN_S = 0.5
 ANSWERS_WITHIN_S = 60.0
+# Files that are given up one by one when the disk is full, for room to say so.
+RESERVE_FILES = 8
+RESERVE_BYTES = 32 << 10
 
 
 Handler = Callable[..., None]
@@ -54,7 +57,9 @@ class Crew:
     def start(
         self, folder: Path, launch: Launch, ports: Sequence[int], output: Output
     ) -> List[Child]:
-        """Start all processes of a run."""
+        """Start all processes of a run. Raises OSError where the disk has no room for its end."""
+        if not self._children:  # else it is a further attempt
+            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
         self._children = start(folder, launch, ports, output)
         return self._children
 
@@ -240,6 +245,8 @@ class StayingCrew(Crew):
                     "results": launch.results if index == 0 else (),
                 }
             )
+        with suppress(OSError):  # the ranks have the cell by now: they don't wait for files
+            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
         self._children = children
         return children
 

@@ -71,10 +71,12 @@ class HangWatch:
         return "" if self.stop_reason else self.note
 
     def _run(self) -> None:
-        self._sign, self._gpus = time.monotonic(), Gpus.open()
+        self._sign, is_first = time.monotonic(), True
         while any(child.alive for child, _, _ in self._ranks):
             if self._is_over.wait(min(1.0, self._after / 4)):
                 return
+            if is_first:  # the ranks begin before GPUs are looked for
+                self._gpus, is_first = Gpus.open(), False
             try:
                 self._turn()
             except Exception:  # no descriptor is free, a disk is full: another time
@@ -99,7 +101,7 @@ class HangWatch:
 
     def _last_sign(self) -> float:
         """Return when the run last printed, or wrote an event file."""
-        if prompts.open_prompts(self._folder):  # whoever sits there knows that it stands still
+        if prompts.stands_still(self._folder):  # whoever sits there knows that it stands still
             self._output.heard_at = time.monotonic()
         if time.monotonic() - self._output.heard_at < self._after / 2:
             return self._output.heard_at

@@ -267,9 +267,11 @@ def processes_of(child: Child) -> Iterator[SampledProcess]:
 
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """Yield the processes with all variables that they are started with."""
+    names = rank.names_of_run(folder)
     for index, process in enumerate(launch.processes):
         environment = fill(process.environment, folder, ports)
-        of_trackers = rank.variables(folder, index, process.rank, {**os.environ, **environment})
+        of_rank = {**os.environ, **environment}
+        of_trackers = rank.variables(folder, index, process.rank, of_rank, names)
         yield replace(process, environment={**environment, **of_trackers})
 
 

@@ -46,10 +46,6 @@ from distrain_nb.worker.supervisor.watches import Watches
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
 
-# Files that are given up one by one when the disk is full, for room to say so.
-RESERVE_FILES = 8
-RESERVE_BYTES = 32 << 10
-
 # Who says in the log what no process of the run can: as services do in theirs.
 SERVICE = Process(-1, "service", "service", 0)
 
@@ -102,7 +98,6 @@ class Supervisor:
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
         self._crew.take_signals(self._on_terminate, self._on_notice)
-        disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         # Written when the processes have been started: till then who took the run answers for it.
         self._status = replace(self._status, supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)

@@ -51,7 +51,8 @@ class TimeLimit:
         """Return for how many seconds the clocks have stood still since this was last called."""
         now, before = time.monotonic(), self._looked_at
         self._looked_at, self._waiting = now, prompts.open_prompts(self._folder)
-        if not self._waiting or prompts.is_quit(self._folder):
+        waits = self._waiting or prompts.stands_still(self._folder)
+        if not waits or prompts.is_quit(self._folder):
             return 0.0
         self._end += now - before
         return now - before
