@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from distrain_nb.findings import Severity
 from distrain_nb.run.summary import plural
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 from distrain_nb.ui.problem import CellRepair, Cells, Excerpt, Point, points_of, repaired
 
 if TYPE_CHECKING:

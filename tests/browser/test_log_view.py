@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from distrain_nb.server.access import fingerprint
+from distrain_nb.config import fingerprint
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_monitor import LOAD, badge, view_of
 

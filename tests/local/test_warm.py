@@ -91,7 +91,9 @@ print("end", flush=True)
 
 def test_each_rank_leads_a_session_and_so_weighs_like_a_program(home: Path) -> None:
     """Linux shares CPUs among sessions first: ranks in one would have the share of one program."""
-    run = api.submit("import os\nprint(os.getpid() == os.getsid(0))", wait=True, ranks_per_replica=2)
+    run = api.submit(
+        "import os\nprint(os.getpid() == os.getsid(0))", wait=True, ranks_per_replica=2
+    )
     assert [line.text for line in run.lines()] == ["True", "True"]
 
 
