@@ -329,7 +329,8 @@ def test_a_study_that_was_saved_before_its_end_gets_it(extended: Lab, extended_p
     Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
     extended_page.wait_for_function(HAS_END.replace("succeeded after", ": succeeded"))
     (ended,) = notebook.save()["cells"][1]["outputs"]
-    assert set(ended["data"]) == {STUDY_TYPE, "text/plain"}
+    assert set(ended["data"]) == {STUDY_TYPE, "text/html", "text/plain"}
+    assert "dn-trials" in "".join(ended["data"]["text/html"])
     assert ended["data"][STUDY_TYPE]["final"]
     assert "".join(ended["data"]["text/plain"]).startswith("study 77 (sweep): succeeded, 3 of 9")
 
