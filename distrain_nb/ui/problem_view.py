@@ -126,7 +126,7 @@ def _marked_up(text: str) -> str:
     return _QUOTED.sub(lambda match: f"<code>{match[1]}</code>", html.escape(text, quote=False))
 
 
-SHOWN = "The cell was not executed; the problems are listed above."
+SHOWN = "Nothing was started; the problems are listed above."  # of a cell or a line
 
 
 def show_problem(error: DistrainError, cells: Cells) -> None:

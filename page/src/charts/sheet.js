@@ -87,6 +87,7 @@ export class Sheet {
   bringPinned() {
     const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
     this.pinned?.append(...charts);
+    if (this.pinned) this.pinned.dataset.most = String(Math.min(3, charts.length));
   }
 
   /**
