@@ -14,7 +14,6 @@ from distrain_nb.saved.document import LINES, chart_bundle, run_bundle
 from distrain_nb.saved.study_table import StudyTable
 from distrain_nb.saved.tail import Tail
 from distrain_nb.study.answers import end_answer
-from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import summary_of as study_summary_of
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.run import Run
     from distrain_nb.run.pages.protocol import Answer
     from distrain_nb.study import Study
+    from distrain_nb.study.importances import Importances
 
 
 def run_ending(run: Run) -> Answer:
@@ -46,11 +46,11 @@ def _run_html(run: Run) -> str:
     return f"{run_bundle(summary, tail, metrics)['text/html']}{charts}"
 
 
-def study_ending(study: Study) -> Answer:
+def study_ending(study: Study, importances: Importances) -> Answer:
     """Return the same of a study, whose table has its charts. Raises RunUnreadable."""
     ending = end_answer(study)
     if not ending["final"]:
         return {**ending, "html": ""}
     summary = study_summary_of(study)
-    shares = Importances().of(study.spec, summary.trials, wait=True)
+    shares = importances.of(study.spec, summary.trials, wait=True)
     return {**ending, "html": StudyTable(summary, shares).still()}

@@ -206,6 +206,11 @@ def _answer_study(store: Store, query: Query, number: str) -> Answer:
     return answer_study(study, _importances(study), query)
 
 
+def _end_study(store: Store, query: Query, number: str) -> Answer:
+    study = _study(store, query, number)
+    return study_ending(study, _importances(study))
+
+
 def _cancel(store: Store, query: Query, number: str) -> Answer:
     """Answer with the state at that time: the run ends a little later."""
     run = _run(store, query, number)
@@ -245,7 +250,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("version", _reads(_version)),
             (f"({'|'.join(table.LISTS)})", _reads(_list)),
             ("studies/([^/]+)/study", _reads(_answer_study)),
-            ("studies/([^/]+)/ending", _reads(lambda *asked: study_ending(_study(*asked)))),
+            ("studies/([^/]+)/ending", _reads(_end_study)),
             ("studies/([^/]+)/row", _reads(lambda *asked: row_of(_study(*asked)).as_json())),
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
             ("sessions/([^/]+)/stop", _acts(_stop_session)),
