@@ -2663,7 +2663,13 @@ var Sheet = class {
   bringPinned() {
     const charts2 = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
     this.pinned?.append(...charts2);
-    if (this.pinned) this.pinned.dataset.most = String(Math.min(3, charts2.length));
+    for (
+      const grid of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.figure.querySelectorAll(".dn-grid")
+    ) {
+      grid.dataset.most = String(Math.min(Number(grid.dataset.most), grid.childElementCount));
+    }
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
