@@ -43,6 +43,8 @@ def test_no_other_image_is_built_on_the_empty_one(home: Path) -> None:
     recipe = Recipe(base="scratch", target="127.0.0.1:1/job")
     with pytest.raises(ImageError, match="without Python"):
         build(api.program("print(1)"), recipe)
+    with pytest.raises(ImageError, match="only --builder append"):
+        build(api.program("print(1)"), recipe, "docker")
 
 
 def test_a_base_out_of_reach_names_the_command(home: Path) -> None:
