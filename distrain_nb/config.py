@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,6 +32,11 @@ def home() -> Path:
         named = os.environ.get("DISTRAIN_HOME")
         place = repr(named) if named else "~/.distrain"
         raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(error)}; {WAY_OUT}") from None
+
+
+def fingerprint(folder: Path) -> str:
+    """Return the name of a DISTRAIN_HOME in a query: the start of the hash of its path."""
+    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 
 def private_home(folder: Path | None = None) -> Path:

@@ -18,6 +18,8 @@ DistrainError
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from reprlib import Repr
 from typing import TYPE_CHECKING
@@ -143,3 +145,18 @@ class RunFailed(DistrainError):
 
 class RunCancelled(DistrainError):
     """The run was cancelled."""
+
+
+def warn(message: str) -> None:
+    """Issue a UserWarning at the line outside this package, and outside IPython, that led here.
+
+    A warning shows that line: one of ours says nothing to the user.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_between(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level + 1)
+
+
+def _is_between(module: str) -> bool:
+    return module.partition(".")[0] in ("distrain_nb", "IPython")

@@ -9,8 +9,8 @@ import pytest
 
 from distrain_nb import escapes
 from distrain_nb.errors import RunFailed
+from distrain_nb.saved.tables import as_text
 from distrain_nb.ui import outputs
-from distrain_nb.ui.table import as_text
 
 CLIPBOARD, TITLE, SCREEN = "\x1b]52;c;ZXZpbA==\x07", "\x1b]0;title\x1b\\", "\x1b[?1049h\x1b[2J"
 COLOURS = re.compile(r"\x1b\[[0-9;:]*m")

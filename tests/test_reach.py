@@ -55,6 +55,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "run/summary.py": ((KERNEL, MONITOR), ()),
     "scratch.py": (CORE, ()),
     "secrets/named.py": (CORE, ()),
+    "saved/document.py": (("tests/server/test_server.py", MONITOR), ()),
     "server/access.py": (("tests/server/test_server.py", MONITOR), ()),
     "study/study.py": (("tests/study/test_study.py",), ()),
     "tracking/notify.py": ((KERNEL, "tests/tracking/test_mlflow.py"), ()),

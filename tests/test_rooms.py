@@ -24,10 +24,10 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "health", "mcp", "server", "study", "api", "options", "places", "tracking",
-    "run", "rehearsal", "data", "backends", "image", "cluster", "program", "observed", "secrets",
-    "tuning", "layout", "config", "scratch", "errors", "repairs", "findings", "types", "installed",
-    "escapes", "certificates", "worker",
+    "magics", "ui", "health", "mcp", "server", "saved", "study", "api", "options", "places",
+    "tracking", "run", "rehearsal", "data", "backends", "image", "cluster", "program",
+    "observed", "secrets", "tuning", "layout", "config", "scratch", "errors", "repairs",
+    "findings", "types", "installed", "escapes", "certificates", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, overload
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.config import WAY_OUT, Config
-from distrain_nb.errors import OptionError, StoreError
+from distrain_nb.errors import OptionError, StoreError, warn
 from distrain_nb.program import Program
 from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import tags_in
@@ -88,7 +87,7 @@ def _start(prepared: Prepared, begin: Callable[[Path], None] | None) -> Run:
         experiments = backend.experiments(prepared.plan)
         note = begin_run(record, config, here=backend.here, experiments=experiments)
         if note:
-            warnings.warn(note, stacklevel=2)
+            warn(note)
         if begin is not None:
             begin(record.folder)
         backend.submit(prepared.plan, record.folder)
@@ -123,7 +122,7 @@ def start_notifier(folder: Path, channels: tuple[str, ...], process: str = "") -
         try:
             notify.begin(folder, channels, process or notify.PROCESS)
         except OSError as error:
-            warnings.warn(f"nobody will be told of the end: {error}", stacklevel=3)
+            warn(f"nobody will be told of the end: {error}")
 
 
 def compared_options(

@@ -23,6 +23,8 @@ from distrain_nb.program.requirements import PACKAGES
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 
 BASE, IMAGE = "base", "image"
+# The empty image, as Dockerfiles name it.
+SCRATCH = "scratch"
 
 # Python's own images, on which every package is added.
 _BARE = re.compile(r"(?:^|/)python:[\w.-]+$")
@@ -60,7 +62,8 @@ class Stock:
     `named` is the image that the user has named by the option `option`, BASE or IMAGE. `today`
     (ISO) is empty where nobody asks what has ended. `devices` are those that the named image is
     for, each with what tells it in its configuration; empty where nothing tells it. With `archive`
-    a container installs the program, and brings the framework.
+    a container installs the program, and brings the framework. With `bare_processes` a job on the
+    empty image runs as processes of this machine's Python, as a rehearsal can.
     """
 
     containers: tuple[Container, ...]
@@ -70,11 +73,12 @@ class Stock:
     today: str = ""
     devices: Mapping[str, str] = field(default_factory=dict)
     archive: bool = False
+    bare_processes: bool = False
 
     @property
     def unidentified(self) -> str:
         """The named image, if only its registry can tell what it is for; empty if there is none."""
-        bare = self.option == BASE and _BARE.search(self.named)
+        bare = self.named == SCRATCH or (self.option == BASE and _BARE.search(self.named))
         return "" if bare or self.row_of(self.named) else self.named
 
     def row_of(self, image: str) -> Container | None:
@@ -101,6 +105,8 @@ class Equipment:
 def equip(uses: Uses, hardware: Hardware, stock: Stock) -> Equipment:
     """Choose the image and the packages with which a program uses the devices that are paid for, in
     the release of its framework that was asked for."""
+    if stock.named == SCRATCH:
+        return Equipment(SCRATCH, (), (), hardware.platform, (_about_scratch(stock),))
     is_image = bool(stock.named) and stock.option == IMAGE
     is_own = is_image or bool(stock.named and not _BARE.search(stock.named))
     row = stock.row_of(stock.named) if is_own else None
@@ -205,6 +211,22 @@ def _take(framework: str, number: str) -> Iterable[Fix[str]]:
 
 def _release_finding(message: str, *fixes: Fix[str]) -> Finding:
     return Finding("framework.release", Severity.ERROR, "framework", message, fixes)
+
+
+def _about_scratch(stock: Stock) -> Finding:
+    """Return what it means to run on the empty image: an error where nothing can."""
+    if stock.bare_processes and stock.option == BASE:
+        message = (
+            "on scratch, replicas run as processes of this machine's Python with its packages: "
+            "nothing is fetched, and --require installs nothing"
+        )
+        return Finding("image.scratch", Severity.INFO, BASE, message)
+    message = (
+        f"{SCRATCH} is the empty image, without Python: only rehearsals that can run processes of "
+        "this machine take it; name another image"
+    )
+    fix = _without(stock.option)
+    return Finding("image.scratch", Severity.ERROR, stock.option, message, (fix,))
 
 
 def _about_named(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from distrain_nb.errors import OptionError, PackingError
+from distrain_nb.errors import OptionError, PackingError, warn
 from distrain_nb.program.program import report
 from distrain_nb.worker.packing import packing
 from distrain_nb.worker.packing.packing import SIZE, Packed
@@ -24,7 +22,7 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     """
     shards = packed(source, target, size, shuffle)
     for note in shards.notes:
-        warnings.warn(note, stacklevel=2)
+        warn(note)
     return shards
 
 

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from distrain_nb.cluster.equipment import SCRATCH
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
-from distrain_nb.image.registry.manifest import ImageConfig, Manifest, digest_of, pick_platform
+from distrain_nb.image.registry.manifest import (
+    OCI,
+    Descriptor,
+    ImageConfig,
+    Manifest,
+    digest_of,
+    pick_platform,
+)
+from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import Unreachable
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
@@ -22,7 +31,6 @@ from distrain_nb.worker.files.disk import replace
 
 if TYPE_CHECKING:
     from distrain_nb.image.registry.client import Registry
-    from distrain_nb.image.registry.reference import Reference
 
 
 def cache_folder(kind: str) -> Path:
@@ -79,16 +87,50 @@ class Base:
     config: ImageConfig
 
 
-def read_own_base(registry: Registry, where: Reference, platform: str) -> Base:
-    """Read the base that somebody has chosen for a build. Raises ImageError, with the ways to
-    choose another where its registry is out of reach."""
+# What an image of ours says of its base.
+BASE_LABEL = "org.opencontainers.image.base.name"
+_EMPTY = Reference.parse(SCRATCH)
+
+
+def read_own_base(
+    registry: Registry, where: Reference, platform: str, *, bare_processes: bool = False
+) -> Base:
+    """Read the base that somebody has chosen for a build; with `bare_processes` it may be none.
+
+    Raises ImageError, with the ways to choose another where its registry is out of reach.
+    """
+    if where == _EMPTY:
+        if not bare_processes:
+            raise ImageError(
+                f"{SCRATCH} is the empty image, without Python: name another one, such as "
+                "--base python:3.11-slim"
+            )
+        return _empty_base(platform)
     try:
         return read_base(registry, where, platform)
     except Unreachable as error:
+        without = (
+            f"; without any registry, a rehearsal runs with %distrain config base_image={SCRATCH}"
+        )
         raise ImageError(
             f"the base image {where} can't be read, as {error.reason}: name one that can with "
             "--base IMAGE, or for all jobs with %distrain config base_image=IMAGE"
+            f"{without if bare_processes else ''}"
         ) from None
+
+
+def _empty_base(platform: str) -> Base:
+    system, _, processor = platform.partition("/")
+    rootfs = {"type": "layers", "diff_ids": []}
+    config = ImageConfig({"os": system, "architecture": processor, "rootfs": rootfs})
+    data = config.to_bytes()
+    described = Descriptor("application/vnd.oci.image.config.v1+json", digest_of(data), len(data))
+    return Base(_EMPTY, Manifest(OCI, described, ()), config)
+
+
+def is_on_empty_base(config: ImageConfig) -> bool:
+    """Return whether an image of ours has nothing below its own layers, and so no Python."""
+    return config.labels.get(BASE_LABEL) == str(_EMPTY)
 
 
 def read_base(registry: Registry, where: Reference, platform: str) -> Base:

@@ -116,9 +116,10 @@ class Recipe:
     when the base doesn't say which one it has; `look_inside` finds it, and the packages, by
     reading the base's layers once. `device` (gpu, tpu) is what the packages have to use: what the
     base has for the CPU alone is refused; in an image that is `rehearsed`, on a machine that may
-    have no such device, it is noted. `allowed_secrets` are files, values and variables that
-    the guard lets pass; `guarded` says that the program has been through it already. `run` are
-    shell commands that the image needs, for the builders that can run them.
+    have no such device, it is noted. With `bare_processes` the base may be the empty one: what is
+    built runs as processes of this machine's Python. `allowed_secrets` are files, values and
+    variables that the guard lets pass; `guarded` says that the program has been through it already.
+    `run` are shell commands that the image needs, for the builders that can run them.
     """
 
     base: str
@@ -128,6 +129,7 @@ class Recipe:
     platform: str = "linux/amd64"
     device: str = ""
     rehearsed: bool = False
+    bare_processes: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     allowed_secrets: tuple[str, ...] = ()

@@ -167,7 +167,7 @@ def _raise_outcome(run: Run, shown: bool) -> None:
         run.check()
     except RunFailed as failed:
         if shown:
-            from distrain_nb.ui.tracebacks import report_line
+            from distrain_nb.saved.tracebacks import report_line
 
             raise RunFailed(report_line(str(failed))) from None
         raise

@@ -21,7 +21,7 @@ from distrain_nb.magics.command_line import (
     image_parser,
 )
 from distrain_nb.magics.verbs import line_parser
-from distrain_nb.ui.outputs import OWN_KEYS
+from distrain_nb.saved.markup import OWN_KEYS
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, RunUnreadable
 from distrain_nb.run.summary import plural
+from distrain_nb.saved.study_table import studies_text
 from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.listing import delete
 from distrain_nb.study.starting import prepare, start
 from distrain_nb.tuning.formats import form_of
 from distrain_nb.ui.study_monitor import StudyMonitor, study_display
-from distrain_nb.ui.study_table import studies_text
 
 if TYPE_CHECKING:
     from distrain_nb.api import Prepared, Source

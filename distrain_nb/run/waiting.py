@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, ClassVar, Generic, cast
 
-from distrain_nb.errors import RunCancelled, RunFailed, RunUnreadable
+from distrain_nb.errors import RunCancelled, RunFailed, RunUnreadable, warn
 from distrain_nb.escapes import plain
 from distrain_nb.run.results import RETURNED
 from distrain_nb.types import R, Value
@@ -92,7 +91,7 @@ class Ends(ABC):
         status = self.status
         if status.state is State.SUCCEEDED and status.warns:
             warning = status.note.removeprefix("warning: ")
-            warnings.warn(f"{self.noun} {self.id}: {warning}", stacklevel=2)
+            warn(f"{self.noun} {self.id}: {warning}")
         if status.state is State.FAILED:
             raise RunFailed(f"{self.title} {self.failed_text}{plain(status.error)}")
         if status.state is State.CANCELLED:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.config import fingerprint
 from distrain_nb.errors import RunNotFound, StudyNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.numbered_folders import is_number
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 READ_BELOW = (ANNOTATION_FILE, LOG_FILE, EVENTS_FOLDER, PROGRAM_FOLDER, RESOURCES_FOLDER)
 READ_OF_SESSIONS = (SESSION_FILE, STATUS_FILE, CELL_FILE, MEMORY_FILE)
 READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
-
-
-def fingerprint(folder: Path) -> str:
-    """Return the name of a DISTRAIN_HOME in a query: the start of the hash of its path."""
-    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 
 def open_run(store: Store, number: str, home: str = "") -> Run:

@@ -19,6 +19,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from distrain_nb import __version__
+from distrain_nb.config import fingerprint
 from distrain_nb.errors import (
     OptionError,
     RunNotFound,
@@ -36,9 +37,10 @@ from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.run import delete
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import labels_of
+from distrain_nb.saved.ending import run_ending, study_ending
 from distrain_nb.server import table
-from distrain_nb.server.access import check_home, fingerprint, open_run, open_session, open_study
-from distrain_nb.study.answers import ACTIONS, apply_action, end_answer
+from distrain_nb.server.access import check_home, open_run, open_session, open_study
+from distrain_nb.study.answers import ACTIONS, apply_action
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import row_of
@@ -204,6 +206,11 @@ def _answer_study(store: Store, query: Query, number: str) -> Answer:
     return answer_study(study, _importances(study), query)
 
 
+def _end_study(store: Store, query: Query, number: str) -> Answer:
+    study = _study(store, query, number)
+    return study_ending(study, _importances(study))
+
+
 def _cancel(store: Store, query: Query, number: str) -> Answer:
     """Answer with the state at that time: the run ends a little later."""
     run = _run(store, query, number)
@@ -243,7 +250,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("version", _reads(_version)),
             (f"({'|'.join(table.LISTS)})", _reads(_list)),
             ("studies/([^/]+)/study", _reads(_answer_study)),
-            ("studies/([^/]+)/ending", _reads(lambda *asked: end_answer(_study(*asked)))),
+            ("studies/([^/]+)/ending", _reads(_end_study)),
             ("studies/([^/]+)/row", _reads(lambda *asked: row_of(_study(*asked)).as_json())),
             (f"studies/([^/]+)/({'|'.join(ACTIONS)})", _acts(_act_on_study)),
             ("sessions/([^/]+)/stop", _acts(_stop_session)),
@@ -251,6 +258,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("runs/([^/]+)/cancel", _acts(_cancel)),
             ("runs/([^/]+)/annotate", _acts(_annotate)),
             ("runs/([^/]+)/download", DownloadHandler),
+            ("runs/([^/]+)/ending", _reads(lambda *asked: run_ending(_run(*asked)))),
             ("runs/([^/]+)/([^/]+)", _reads(_answer)),
         )
     ]

@@ -6,7 +6,6 @@ import ast
 import os
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from distrain_nb import api
 from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options, notification_channels, start_notifier
 from distrain_nb.backends.tuning import STUDY_ONLY
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, warn
 from distrain_nb.findings import Finding
 from distrain_nb.options import read
 from distrain_nb.program import Program
@@ -229,7 +228,7 @@ def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
         experiments=experiments,
     )
     if note:
-        warnings.warn(note, stacklevel=3)
+        warn(note)
 
 
 def _placeholders(spec: StudySpec) -> dict[str, Value | None]:

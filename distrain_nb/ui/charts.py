@@ -17,7 +17,7 @@ from ipywidgets import HTML
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import ChartLine, Metrics
 from distrain_nb.run.metrics.step_times import StepTimesFolder
-from distrain_nb.ui import document
+from distrain_nb.saved import document
 from distrain_nb.ui.live_media import LiveDisplays, LiveMedia
 from distrain_nb.ui.outputs import in_background
 from distrain_nb.ui.widgets import STATIC, LiveWidget, about_run, answers, mark, plotly

@@ -10,10 +10,10 @@ from distrain_nb.escapes import plain
 from distrain_nb.run.pages.compare import CAUSE, STATE, rows
 from distrain_nb.run.pages.listing import overlaid
 from distrain_nb.run.summary import clock
-from distrain_nb.ui import document
+from distrain_nb.saved import document
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
+from distrain_nb.saved.tables import as_text
 from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
-from distrain_nb.ui.table import as_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,9 +25,9 @@ from distrain_nb.run.pages.compare import settings_of
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import clock, plural, summary_of
+from distrain_nb.saved import document
+from distrain_nb.saved.tail import shown_text
 from distrain_nb.secrets import Guard
-from distrain_nb.ui import document
-from distrain_nb.ui.tail import shown_text
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESOURCES_FOLDER
 

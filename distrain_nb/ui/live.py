@@ -17,7 +17,7 @@ from distrain_nb.worker.supervisor.heartbeat import is_watched
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.summary import RunSummary
-    from distrain_nb.ui.tail import Batch, Tail
+    from distrain_nb.saved.tail import Batch, Tail
     from distrain_nb.ui.widgets import Answer
 
 WHOLE_EVERY_S = 2.0

@@ -8,8 +8,8 @@ import traitlets
 
 from distrain_nb.run import Store
 from distrain_nb.run.pages.listing import overlaid
+from distrain_nb.saved import document
 from distrain_nb.server import table
-from distrain_nb.ui import document
 from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow
 from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, plotly
 

@@ -13,9 +13,10 @@ from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
-from distrain_nb.ui import document, outputs, unstyled
+from distrain_nb.saved import document, unstyled
+from distrain_nb.saved.tail import Batch, Tail
+from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, answers_while_busy, frontend, page_lacks_widgets
-from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 

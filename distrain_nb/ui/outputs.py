@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
 Bundle = dict[str, Any]  # what is displayed, by MIME type
-# Of an element in which dollars are dollars: elsewhere a page takes what they enclose for TeX.
-LITERAL = "mathjax_ignore tex2jax_ignore"
-# Of an element, for all that is in it: JupyterLab doesn't take its keys, where `x` cuts the cell.
-OWN_KEYS = 'data-lm-suppress-shortcuts="true"'
 OWN_CELL, OWN_LINE = "%%distrain", "%distrain"
 REPLACED_EVERY_S, REDRAWN_EVERY_S = 0.1, 1.0
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from distrain_nb.findings import Severity
 from distrain_nb.run.summary import plural
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
 from distrain_nb.ui.problem import CellRepair, Cells, Excerpt, Point, points_of, repaired
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _marked_up(text: str) -> str:
     return _QUOTED.sub(lambda match: f"<code>{match[1]}</code>", html.escape(text, quote=False))
 
 
-SHOWN = "The cell was not executed; the problems are listed above."
+SHOWN = "Nothing was started; the problems are listed above."  # of a cell or a line
 
 
 def show_problem(error: DistrainError, cells: Cells) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.pages.sessions import session_rows
-from distrain_nb.ui.table import as_text
+from distrain_nb.saved.tables import as_text
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
+from distrain_nb.saved.study_table import MOST_ROWS, StudyTable
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import summary_of
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.live_study import LiveStudy
-from distrain_nb.ui.study_table import MOST_ROWS, StudyTable
 
 if TYPE_CHECKING:
     from distrain_nb.study import Study

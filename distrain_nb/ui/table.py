@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import html
 import math
-import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
 from distrain_nb.run.summary import clock, duration, plural, short_number, state_text_of
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
+from distrain_nb.saved.document import style
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
+from distrain_nb.saved.tables import as_text, table_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
 
@@ -98,8 +98,6 @@ class RunsTable:
 
     def still(self) -> str:
         """Return the table in HTML that needs neither kernel nor scripts."""
-        from distrain_nb.ui.document import style
-
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
         about = [(row.summary.state, row.summary.cause, False) for row in self.summaries]
@@ -121,42 +119,6 @@ def runs_table(runs: Iterable[Run]) -> RunsTable:
     """Return the runs with their state, place, layout, best metric and times, in the order
     given."""
     return RunsTable(Listing().read(runs), time.time())
-
-
-def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -> str:
-    """Return rows below their headings, in columns, and `more` below them, for a terminal too."""
-    listed = [[plain(cell) for cell in row] for row in (headings, *rows)]
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in listed
-    )
-    return "\n".join(filter(None, (*lines, more)))
-
-
-def table_html(
-    headings: Iterable[str],
-    rows: Iterable[Sequence[str]],
-    about: Iterable[tuple[str, str, bool]],
-    state: int,
-    kind: str = "",
-) -> str:
-    """Return a table of runs or trials.
-
-    `about` has the state, the cause and whether it is the best for each row, `state` is the column
-    of its cell, and `kind` a class of the table.
-    """
-    heads = "".join(f'<th scope="col">{_breaking(heading)}</th>' for heading in headings)
-    body = "".join(_row_html(row, *facts, state) for row, facts in zip(rows, about, strict=False))
-    return (
-        f'<table class="dn-table{kind}"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
-    )
-
-
-def _breaking(name: str) -> str:
-    """Return the HTML of a name that may go on in another line behind `.`, `/` and `_`."""
-    return re.sub(r"([./_])", r"\1<wbr>", html.escape(name))
 
 
 def _live_mark() -> str:
@@ -182,14 +144,6 @@ def _row(row: RunRow, now: float) -> tuple[str, ...]:
         duration(summary.elapsed(now)),
         clock(summary.begin),
     )
-
-
-def _row_html(row: Sequence[str], state: str, cause: str, best: bool, column: int) -> str:
-    cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(cause)}"' if cause else ""
-    cells[column] = f'<td class="dn-state"{why}>{html.escape(row[column])}</td>'
-    mark = ' class="dn-top"' if best else ""
-    return f'<tr data-state="{state}"{mark}>{"".join(cells)}</tr>'
 
 
 EXPERIMENT_HEADINGS = ("run", "name", "state", "duration")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.run.summary import newest, tagged
-from distrain_nb.ui.tail import shown_text
+from distrain_nb.saved.tail import shown_text
 
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
-    from distrain_nb.ui.tail import Batch
+    from distrain_nb.saved.tail import Batch
 
 TAG_COLOURS = (34, 33, 32, 35, 36, 31, 94, 93)
 ERASE = "\r\x1b[K"

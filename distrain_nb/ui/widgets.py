@@ -13,11 +13,11 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from distrain_nb.config import fingerprint
 from distrain_nb.errors import DistrainError
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
-from distrain_nb.server.access import fingerprint
 
 STATIC = Path(__file__).parent / "static"  # its modules and styles are made from page/
 Answer = Callable[[str, dict[str, str]], Mapping[str, object]]  # of a path and a query

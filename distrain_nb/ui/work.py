@@ -76,7 +76,7 @@ class _PageBar(WorkBar):
 
 
 def _bundle(progress: Progress) -> dict[str, str]:
-    from distrain_nb.ui.document import style
+    from distrain_nb.saved.document import style
 
     text = progress_text(progress, time.time())
     value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""

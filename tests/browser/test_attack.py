@@ -18,7 +18,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import Page, Request, expect
 
 from distrain_nb.run import Store
-from distrain_nb.ui.document import RUN_TYPE, STUDY_TYPE
+from distrain_nb.saved.document import RUN_TYPE, STUDY_TYPE
 from tests.browser.jupyter import KERNEL, NOTEBOOK_7, Lab
 from tests.server.stored import stored_run
 

@@ -17,9 +17,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Store
+from distrain_nb.saved.document import RUN_TYPE, STUDY_TYPE
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
-from distrain_nb.ui.document import RUN_TYPE, STUDY_TYPE
 from distrain_nb.worker.files.folder import CANCEL_FILE, REPORTED_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
 from distrain_nb.worker.metrics import progress
@@ -136,7 +136,9 @@ def test_a_run_that_was_saved_before_its_end_gets_it(opened: OPEN) -> None:
     assert "succeeded after" in text
     assert "[rank 0] line" in text
     assert "as of" not in text
-    assert set(ended["data"]) == {RUN_TYPE, "text/plain"}
+    assert set(ended["data"]) == {RUN_TYPE, "text/html", "text/plain"}
+    html = "".join(ended["data"]["text/html"])
+    assert 'class="dn-log' in html and 'class="dn-figure"' in html  # also for readers elsewhere
     expect(view_of(page)).to_have_count(1)
 
 
@@ -327,7 +329,8 @@ def test_a_study_that_was_saved_before_its_end_gets_it(extended: Lab, extended_p
     Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
     extended_page.wait_for_function(HAS_END.replace("succeeded after", ": succeeded"))
     (ended,) = notebook.save()["cells"][1]["outputs"]
-    assert set(ended["data"]) == {STUDY_TYPE, "text/plain"}
+    assert set(ended["data"]) == {STUDY_TYPE, "text/html", "text/plain"}
+    assert "dn-trials" in "".join(ended["data"]["text/html"])
     assert ended["data"][STUDY_TYPE]["final"]
     assert "".join(ended["data"]["text/plain"]).startswith("study 77 (sweep): succeeded, 3 of 9")
 

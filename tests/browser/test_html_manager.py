@@ -26,10 +26,10 @@ from distrain_nb import api
 from distrain_nb.run import LogReader, Run
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.summary import summary_of
+from distrain_nb.saved.tail import Tail
 from distrain_nb.ui.form import Form
 from distrain_nb.ui.live import LiveView
 from distrain_nb.ui.monitor import NOTHING, Monitor
-from distrain_nb.ui.tail import Tail
 from scripts.cache import alone, cache
 from tests.browser.jupyter import PATIENCE_MS, new_page
 from tests.disks import read_only

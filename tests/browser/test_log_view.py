@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from distrain_nb.server.access import fingerprint
+from distrain_nb.config import fingerprint
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_monitor import LOAD, badge, view_of
 
@@ -111,11 +111,11 @@ def test_search_looks_through_everything(big: OpenNotebook) -> None:
     field.fill("NEEDLE [in]")
     expect(hits).to_have_text("1 of 1")
     expect(log(page).locator(".dn-current mark")).to_have_text("needle [in]")
-    view_of(page).get_by_role("button", name="Aa").click()
+    view_of(page).get_by_role("button", name="Match upper and lower case").click()
     expect(hits).to_have_text("no match")
     field.fill("step 77[0-9]{3} ")
     expect(hits).to_have_text("no match")
-    view_of(page).get_by_role("button", name=".*").click()
+    view_of(page).get_by_role("button", name="Regular expression").click()
     expect(hits).to_have_text(re.compile(r"[\d,]+ of 2,000"))
     field.press("Enter")
     expect(log(page).locator(".dn-current mark")).to_have_text(re.compile(r"step 77\d{3} "))

@@ -15,12 +15,12 @@ from distrain_nb.run import Store
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.summary import summary_of
+from distrain_nb.saved import document
+from distrain_nb.saved.study_table import StudyTable
+from distrain_nb.saved.tail import Tail
 from distrain_nb.study.summary import summary_of as summary_of_study
-from distrain_nb.ui import document
 from distrain_nb.ui.compare import ComparisonView
-from distrain_nb.ui.study_table import StudyTable
 from distrain_nb.ui.table import experiment_table, runs_table
-from distrain_nb.ui.tail import Tail
 from distrain_nb.worker.files.status import State
 from tests.browser.jupyter import new_page
 from tests.browser.test_overlay import reporting

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from distrain_nb.ui.document import RUN_TYPE
+from distrain_nb.saved.document import RUN_TYPE
 from tests.browser.environments import SAGEMAKER_4_4
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 

@@ -89,6 +89,14 @@ print("end", flush=True)
     assert [line.text for line in run.lines()] == [f"nice {os.nice(0)}", "end"]
 
 
+def test_each_rank_leads_a_session_and_so_weighs_like_a_program(home: Path) -> None:
+    """Linux shares CPUs among sessions first: ranks in one would have the share of one program."""
+    run = api.submit(
+        "import os\nprint(os.getpid() == os.getsid(0))", wait=True, ranks_per_replica=2
+    )
+    assert [line.text for line in run.lines()] == ["True", "True"]
+
+
 def test_a_page_s_session_weighs_more_where_that_is_allowed() -> None:
     shared = Path("/proc/self/autogroup")
     if os.geteuid() or not shared.exists():

@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb.run import displays
 from distrain_nb.run.charts.lines import Metrics
-from distrain_nb.ui.document import chart_bundle
+from distrain_nb.saved.document import chart_bundle
 from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.rank.displays import LARGEST_BYTES, PLOTLY
 

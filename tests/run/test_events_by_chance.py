@@ -23,7 +23,7 @@ from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.run.metrics.records import read_stretch
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.listing import Listing
-from distrain_nb.ui import ansi
+from distrain_nb.saved import ansi
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics.crc32c import crc32c

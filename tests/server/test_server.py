@@ -15,9 +15,10 @@ import pytest
 
 import distrain_nb
 from distrain_nb import api
+from distrain_nb.config import fingerprint
 from distrain_nb.run import Store
 from distrain_nb.run.summary import summary_of
-from distrain_nb.server.access import fingerprint, is_own
+from distrain_nb.server.access import is_own
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
@@ -109,6 +110,20 @@ def test_what_a_read_only_store_keeps_from_being_done_is_said(
     for answer, words in zip(refused, said, strict=True):
         assert (answer.status_code, words in answer.json()["message"]) == (409, True), answer.text
         assert "Read-only file system" in answer.json()["message"]
+
+
+def test_a_document_gets_the_end_of_a_run_with_log_and_charts(
+    store: Store, client: httpx.Client
+) -> None:
+    run, going = stored_run(store, "a<b\n"), stored_run(store, state=State.RUNNING)
+    events = writer._EventFile(run.folder / "tensorboard")
+    for step in range(3):
+        events.write(writer.event(1.0, step, {"loss": 1 / (step + 1)}))
+    ending = client.get(f"distrain/runs/{run.id}/ending").json()
+    assert ending["final"] and "[rank 0] a<b" in ending["text"]
+    assert 'class="dn-log' in ending["html"] and "a&lt;b" in ending["html"]
+    assert 'class="dn-figure"' in ending["html"] and "<script" not in ending["html"]
+    assert client.get(f"distrain/runs/{going.id}/ending").json()["html"] == ""
 
 
 def test_metrics_of_several_runs_are_drawn_in_one(store: Store, client: httpx.Client) -> None:

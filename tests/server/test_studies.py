@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from distrain_nb.backends.cost import RunCost
+from distrain_nb.config import fingerprint
 from distrain_nb.run import Store
-from distrain_nb.server.access import fingerprint, own_studies
+from distrain_nb.server.access import own_studies
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
 from distrain_nb.study.summary import StudyListing
@@ -69,6 +70,7 @@ def test_studies_are_listed_with_state_progress_and_best(
     assert ending["final"]
     assert ending["text"].startswith(f"study {over.id} (sweep): succeeded, 3 of 5 trials; best ")
     assert "\ntrial 1, succeeded: lr=" in ending["text"]
+    assert "dn-trials" in ending["html"] and 'class="dn-figure"' in ending["html"]
 
 
 def test_the_run_of_a_trial_names_its_study(store: Store, client: httpx.Client) -> None:

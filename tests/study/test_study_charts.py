@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from distrain_nb.saved.study_table import StudyTable
 from distrain_nb.study.answers import page_of
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes, power
 from distrain_nb.study.charts.curves import POINTS_IN_ALL, LearningCurves
@@ -23,7 +24,6 @@ from distrain_nb.study.summary import best_so_far, summary_of, trial_ranks
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal
-from distrain_nb.ui.study_table import StudyTable
 from distrain_nb.worker.files.status import Progress, State, Status
 from tests.study.stored import report_curve, stored_curves, stored_study
 

@@ -13,13 +13,13 @@ from distrain_nb import study as studies
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed
 from distrain_nb.run.summary import summary_of as run_summary
+from distrain_nb.saved.study_table import StudyTable
 from distrain_nb.study import Study
 from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.starting import PreparedStudy, start
 from distrain_nb.study.summary import summary_of
 from distrain_nb.study.trial import StudyTrial
-from distrain_nb.ui.study_table import StudyTable
 from tests import guests
 from tests.processes import ProcessBackend
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from distrain_nb.saved.study_table import StudyTable, studies_text
 from distrain_nb.study import Study
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.summary import summary_of
 from distrain_nb.study.trial import StudyTrial
-from distrain_nb.ui.study_table import StudyTable, studies_text
 from distrain_nb.worker.files.status import State
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from tensorboardX import SummaryWriter
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.metrics.events import Key
-from distrain_nb.ui import document
+from distrain_nb.saved import document
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer

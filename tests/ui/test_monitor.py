@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 
-from distrain_nb.ui.document import RUN_TYPE
+from distrain_nb.saved.document import RUN_TYPE
 from tests.kernels import execute
 
 pytestmark = pytest.mark.slow

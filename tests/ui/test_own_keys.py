@@ -12,11 +12,11 @@ from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.pages.compare import compare
 from distrain_nb.run.summary import summary_of
+from distrain_nb.saved import document
+from distrain_nb.saved.study_table import StudyTable
+from distrain_nb.saved.tail import Tail
 from distrain_nb.study.summary import summary_of as study_summary
-from distrain_nb.ui import document
 from distrain_nb.ui.compare import ComparisonView
-from distrain_nb.ui.study_table import StudyTable
-from distrain_nb.ui.tail import Tail
 from tests.server.stored import stored_run
 from tests.study.stored import stored_study
 

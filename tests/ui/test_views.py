@@ -28,10 +28,10 @@ from distrain_nb.run.summary import (
     short_number,
     summary_of,
 )
-from distrain_nb.ui import ansi, document
+from distrain_nb.saved import ansi, document
+from distrain_nb.saved.tail import KEPT_LINES, LONGEST_SHOWN, Tail
+from distrain_nb.saved.tracebacks import report_html, report_line
 from distrain_nb.ui.table import experiment_table, runs_table
-from distrain_nb.ui.tail import KEPT_LINES, LONGEST_SHOWN, Tail
-from distrain_nb.ui.tracebacks import report_html, report_line
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status, Stretch
 from tests.ui.runs import RunFolder
 

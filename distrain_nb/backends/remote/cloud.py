@@ -101,10 +101,16 @@ class CloudService(ABC, Generic[SpecT]):
             platform=spec.platform,
             device=spec.device,
             rehearsed=bool(self.endpoints),
+            bare_processes=self._runs_bare_processes,
             look_inside=self._looks_inside,
             guarded=True,
         )
         return build(program, recipe, self.spec.builder, tell).uri
+
+    @property
+    def _runs_bare_processes(self) -> bool:
+        """Whether an image without a base can run, as processes of this machine's Python."""
+        return False
 
     @abstractmethod
     def _repository(self) -> str:

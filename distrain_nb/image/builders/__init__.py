@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from distrain_nb.errors import OptionError
+from distrain_nb.cluster.equipment import SCRATCH
+from distrain_nb.errors import ImageError, OptionError
 from distrain_nb.image.builders import append, cloudbuild, docker
 from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe
 from distrain_nb.secrets import refuse_secret_texts
@@ -25,6 +26,8 @@ def build(
     if not recipe.guarded:
         texts = {"require": recipe.requirements, "run": recipe.run, "base": (recipe.base,)}
         refuse_secret_texts(texts, recipe.allowed_secrets)
+    if recipe.base == SCRATCH and builder != "append":
+        raise ImageError(f"invalid base {SCRATCH}: only --builder append builds on the empty image")
     if isinstance(builder, cloudbuild.CloudBuild):
         return cloudbuild.build(program, recipe, builder, progress)
     if builder not in _BY_NAME:

@@ -50,6 +50,7 @@ def stock_of(job: VertexJob, region: str) -> Stock:
         option=IMAGE if image else BASE,
         today=job.machine.get(TODAY, ""),
         archive=job.options.python_package,
+        bare_processes=job.options.rehearsed,
     )
 
 

@@ -200,6 +200,10 @@ class VertexService(CloudService[VertexSpec]):
     def _looks_inside(self) -> bool:
         return prebuilt(current(), self.spec.base) is None
 
+    @property
+    def _runs_bare_processes(self) -> bool:
+        return bool(self.endpoints)
+
     def _builder(self) -> str | CloudBuild:
         if self.spec.builder != "cloudbuild":
             return self.spec.builder

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.engine import docker, sandbox
+from distrain_nb.rehearsal.engine import docker, sandbox, unpacked
 from distrain_nb.rehearsal.engine.bare import BareProcesses
 from distrain_nb.rehearsal.engine.replica import (
     GRACE_S,
@@ -14,7 +16,24 @@ from distrain_nb.rehearsal.engine.replica import (
     share_of_cores,
 )
 
-__all__ = ["GRACE_S", "Engine", "Network", "ReplicaSpec", "Running", "choose", "share_of_cores"]
+__all__ = [
+    "GRACE_S",
+    "Engine",
+    "Network",
+    "ReplicaSpec",
+    "Running",
+    "choose",
+    "fit",
+    "share_of_cores",
+]
+
+
+def fit(engine: Engine, images: Iterable[str]) -> Engine:
+    """Return the engine for the images of a job: processes where one of them has no base, and so
+    no Python of its own."""
+    if any(map(unpacked.lacks_base, images)):
+        return BareProcesses("the image has no base")
+    return engine
 
 
 def choose(*, bare: bool = False) -> Engine:

@@ -1,4 +1,5 @@
-"""Replicas as processes of this machine's Python, where nothing is there that runs an image.
+"""Replicas as processes of this machine's Python: where nothing runs images, or the image has no
+base.
 
 The program and our worker come from the unpacked image; its base and its packages don't: this
 environment, from which they were captured, takes their place. Cloud Storage is not mounted below
@@ -29,18 +30,23 @@ _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
 
 @dataclass(frozen=True)
 class BareProcesses:
-    """The engine of last resort, for images that we have built."""
+    """The engine of last resort, for images that we have built; `reason` says why it is taken."""
 
-    note: ClassVar[str] = (
-        "Replicas run as processes of this machine's Python, with the program of their image but "
-        "not its base, since Docker, Podman and bubblewrap are missing here."
-    )
+    reason: str = "Docker, Podman and bubblewrap are missing here"
+
+    @property
+    def note(self) -> str:
+        """What the log says of the engine."""
+        return (
+            "Replicas run as processes of this machine's Python, with the program of their image "
+            f"but without a base and its packages, since {self.reason}."
+        )
 
     def pull(self, image: str) -> None:
         """Unpack the image. Raises ImageError for one that is none of ours."""
         if _PROGRAM not in unpack(image).environment:
             raise ImageError(
-                f"{image} can only run under Docker, Podman or bubblewrap, which are missing here"
+                f"{image} can only run under Docker, Podman or bubblewrap, but {self.reason}"
             )
 
     def network(

@@ -20,17 +20,17 @@ import shutil
 import tarfile
 import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError, shown
-from distrain_nb.image.base import Base, read_base
+from distrain_nb.image.base import Base, is_on_empty_base, read_base
 from distrain_nb.image.layer_entries import BadEntry, Name, check_sparse, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
-from distrain_nb.image.registry.reference import Reference
+from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.program.program import ByteCounter, report
 from distrain_nb.scratch import Scratch
 
@@ -175,11 +175,28 @@ class UnpackedImage:
     environment: Mapping[str, str]
 
 
+def lacks_base(image: str) -> bool:
+    """Return whether it is one of ours that stands on the empty image, as far as its registry on
+    this machine says it."""
+    where = Reference.parse(image)
+    if not is_loopback(where.registry):
+        return False
+    try:
+        with _registry_of(where) as registry:
+            return is_on_empty_base(read_base(registry, where, _PLATFORM).config)
+    except ImageError:
+        return False  # the engine says what is wrong
+
+
+def _registry_of(where: Reference) -> AbstractContextManager[Registry]:
+    return closing(Registry(where.registry, [f"repository:{where.repository}:pull"]))
+
+
 def unpack(image: str) -> UnpackedImage:
     """Return the image as a folder. Raises ImageError if it can't be read."""
     report("reading the image")
     where = Reference.parse(image)
-    with closing(Registry(where.registry, [f"repository:{where.repository}:pull"])) as registry:
+    with _registry_of(where) as registry:
         base = read_base(registry, where, _PLATFORM)
         layers = base.manifest.layers
         root = _root(registry, base, layers, _lower(layers))

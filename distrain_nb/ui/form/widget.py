@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.widgets import STATIC, Widget
@@ -87,7 +88,7 @@ class FormOutputs:
         mark = f'<i hidden data-distrain-live="{self._widget.key}"></i>' if live else ""
         place = dict(view["places"])[view["on"]]
         return (
-            f'{mark}<div class="distrain {outputs.LITERAL}" {outputs.OWN_KEYS} style="{_BOX}">'
+            f'{mark}<div class="distrain {LITERAL}" {OWN_KEYS} style="{_BOX}">'
             f"<b>Job layout: {html.escape(place)}</b>"
             f'<div style="{_SMALL}">{html.escape(view["verdict"])}</div>'
             f'<pre style="{_CODE}">{html.escape(view["cell"])}</pre>'

@@ -599,7 +599,7 @@ var ANSWERS = {
   studies: record({ studies: list(studyRow) }),
   sessions: record({ sessions: list(sessionRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
-  ending: record({ final: flag, text }),
+  ending: record({ final: flag, text, html: absent(text) }),
   row: studyRow,
   compare: record({
     titles: list(text),

@@ -351,7 +351,7 @@ var ANSWERS = {
   studies: record({ studies: list(studyRow) }),
   sessions: record({ sessions: list(sessionRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
-  ending: record({ final: flag, text }),
+  ending: record({ final: flag, text, html: absent(text) }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -1479,8 +1479,9 @@ var Search = class {
     });
     this.regex = toggle(".*", "Regular expression", () => this.start());
     this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
-    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)" });
-    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
+    for (const sign of [this.regex, this.letters]) sign.setAttribute("aria-label", sign.title);
+    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)", "aria-label": "Previous match" });
+    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)", "aria-label": "Next match" });
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span",

@@ -380,7 +380,7 @@ var ANSWERS = {
   studies: record({ studies: list(studyRow) }),
   sessions: record({ sessions: list(sessionRow) }),
   study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
-  ending: record({ final: flag, text }),
+  ending: record({ final: flag, text, html: absent(text) }),
   row: studyRow,
   compare: record({
     titles: list(text),
@@ -1659,7 +1659,7 @@ var TOLD_TOGETHER = 8;
 var GREY = "#808080";
 var GRID = "rgba(128,128,128,.25)";
 var AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
-var X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
+var X_AXIS = { ...AXIS, hoverformat: ",.10~g", nticks: 6, showgrid: false, showline: true, linecolor: GREY };
 var Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 function axisNumber(place) {
   return place ? String(place + 1) : "";
@@ -1690,7 +1690,7 @@ function layoutFor(tags, boxes, { figure, mode, scale: scale2 }) {
     const number2 = axisNumber(place);
     const x = [box.left / width, (box.left + box.width) / width];
     const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
-    layout[`xaxis${number2}`] = { ...X_AXIS, domain: within(x), anchor: `y${number2}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`xaxis${number2}`] = { ...X_AXIS, ...mode === "wall" ? { hoverformat: "" } : {}, domain: within(x), anchor: `y${number2}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
     layout[`yaxis${number2}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number2}`, uirevision: scale2, type: scale2 };
   });
   return layout;
@@ -1870,6 +1870,13 @@ var Sheet = class {
   bringPinned() {
     const charts2 = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
     this.pinned?.append(...charts2);
+    for (
+      const grid of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.figure.querySelectorAll(".dn-grid")
+    ) {
+      grid.dataset.most = String(Math.min(Number(grid.dataset.most), grid.childElementCount));
+    }
   }
   /**
    * Have places for these metrics below the others, and for no more than these.
@@ -2011,6 +2018,7 @@ var AGAIN_MS = 2e3;
 var SETTLED_MS2 = 150;
 var FILTERED_FROM = 7;
 var X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
+var X_OF_SAMPLES = [["step", "x: seconds since the start"], ["wall", "x: time of day"]];
 var Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
 var Charts = class {
   /**
@@ -2024,7 +2032,8 @@ var Charts = class {
     this.source = source;
     this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
-    this.mode = this.kept.choice.mode;
+    this.isSampled = model.get("path") === "resources";
+    this.mode = this.isSampled && this.kept.choice.mode === "relative" ? "step" : this.kept.choice.mode;
     this.scale = this.kept.choice.scale;
     this.fine = /* @__PURE__ */ new Map();
     this.smooth = null;
@@ -2079,7 +2088,7 @@ var Charts = class {
       this.settled();
     });
     const [x, y] = [
-      choice("X axis", X_AXES, (mode) => {
+      choice("X axis", this.isSampled ? X_OF_SAMPLES : X_AXES, (mode) => {
         this.mode = /** @type {Mode} */
         mode;
         this.kept.change({ mode: this.mode });
@@ -3912,8 +3921,9 @@ var Search = class {
     });
     this.regex = toggle(".*", "Regular expression", () => this.start());
     this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
-    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)" });
-    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
+    for (const sign of [this.regex, this.letters]) sign.setAttribute("aria-label", sign.title);
+    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)", "aria-label": "Previous match" });
+    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)", "aria-label": "Next match" });
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span",

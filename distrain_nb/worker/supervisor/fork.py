@@ -58,7 +58,7 @@ def _become_rank(
     """Run as a rank in the forked child; does not return."""
     status = rank.FAILED
     try:
-        lead_group(supervisor, launch)
+        lead_session(supervisor, launch)
         system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
@@ -81,11 +81,12 @@ def _become_rank(
         ending.leave(status, folder / PROGRAM_FOLDER)
 
 
-def lead_group(supervisor: int, launch: Launch) -> None:
-    """Make this process lead a process group within the run's session.
+def lead_session(supervisor: int, launch: Launch) -> None:
+    """Make this process lead a session, and with it a process group, of its own.
 
-    Linux shares CPUs among sessions. So the notebook gets as much as all ranks together.
+    Linux shares CPUs among sessions ("autogroup", see sched(7)): in one session all ranks would
+    weigh as one program.
     """
-    os.setpgid(0, 0)
+    os.setsid()
     rank.leave_notice(launch)
     system.die_with_parent(supervisor)

@@ -210,7 +210,9 @@ def _has_left(pid: int) -> bool:
 
 
 def _say_importing(folder: Path, module: str) -> None:
-    Status.read(folder).enter(State.STARTING, f"importing {module}").write(folder)
+    """Name the package: which of its modules is slow means nothing to the user."""
+    package = module.partition(".")[0]
+    Status.read(folder).enter(State.STARTING, f"importing {package}").write(folder)
 
 
 def _settle() -> None:

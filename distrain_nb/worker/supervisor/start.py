@@ -29,7 +29,7 @@ from distrain_nb.worker.metrics.resources import SampledProcess
 from distrain_nb.worker.rank import ending, rank
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
-from distrain_nb.worker.supervisor.fork import fork_rank, lead_group, widened
+from distrain_nb.worker.supervisor.fork import fork_rank, lead_session, widened
 from distrain_nb.worker.supervisor.receiver import Receiver
 
 # The line of a kernel on a GPU whose assertion has failed; the exception to come doesn't name it.
@@ -318,7 +318,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        preexec_fn=partial(lead_group, os.getpid(), launch),
+        preexec_fn=partial(lead_session, os.getpid(), launch),
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)

@@ -26,6 +26,8 @@ const SETTLED_MS = 150;
 const FILTERED_FROM = 7;  // metrics
 /** @type {[Mode, string][]} */
 const X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
+/** @type {[Mode, string][]} of samples, which are numbered by their seconds */
+const X_OF_SAMPLES = [["step", "x: seconds since the start"], ["wall", "x: time of day"]];
 /** @type {[string, string][]} */
 const Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
 
@@ -41,7 +43,8 @@ export class Charts {
     this.source = source;
     this.kept = new Kept(model.get("path") === "curves" ? "metrics" : model.get("path"));
     this.smoothing = this.kept.choice.smoothing;
-    this.mode = this.kept.choice.mode;
+    this.isSampled = model.get("path") === "resources";
+    this.mode = this.isSampled && this.kept.choice.mode === "relative" ? "step" : this.kept.choice.mode;
     this.scale = this.kept.choice.scale;
     /** @type {Map<number, Range>} by the number of a subplot */
     this.fine = new Map();
@@ -92,7 +95,7 @@ export class Charts {
       this.settled();
     });
     const [x, y] = [
-      choice("X axis", X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.kept.change({ mode: this.mode }); this.fine.clear(); this.draw(); }),
+      choice("X axis", this.isSampled ? X_OF_SAMPLES : X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.kept.change({ mode: this.mode }); this.fine.clear(); this.draw(); }),
       choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.kept.change({ scale }); this.draw(); }),
     ];
     [x.value, y.value] = [this.mode, this.scale];

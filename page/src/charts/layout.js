@@ -11,7 +11,8 @@ const GREY = "#808080";
 const GRID = "rgba(128,128,128,.25)";
 // Ticks as `distrain_nb/run/charts/ticks.py` chooses them for the drawings of documents.
 const AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
-const X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
+// A label says all digits of a step; plotly's own would be 810.645k.
+const X_AXIS = { ...AXIS, hoverformat: ",.10~g", nticks: 6, showgrid: false, showline: true, linecolor: GREY };
 const Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 
 /**
@@ -52,7 +53,7 @@ export function layoutFor(tags, boxes, { figure, mode, scale }) {
     const number = axisNumber(place);
     const x = [box.left / width, (box.left + box.width) / width];
     const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
-    layout[`xaxis${number}`] = { ...X_AXIS, domain: within(x), anchor: `y${number}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`xaxis${number}`] = { ...X_AXIS, ...(mode === "wall" ? { hoverformat: "" } : {}), domain: within(x), anchor: `y${number}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
     layout[`yaxis${number}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number}`, uirevision: scale, type: scale };
   });
   return layout;

@@ -87,6 +87,10 @@ export class Sheet {
   bringPinned() {
     const charts = this.kept.choice.pinned.flatMap((tag) => this.charts.find((chart) => chart.tag === tag)?.node ?? []);
     this.pinned?.append(...charts);
+    // Fewer charts than columns would leave a hole, here and where the pinned ones stood.
+    for (const grid of /** @type {NodeListOf<HTMLElement>} */ (this.figure.querySelectorAll(".dn-grid"))) {
+      grid.dataset.most = String(Math.min(Number(grid.dataset.most), grid.childElementCount));
+    }
   }
 
   /**

@@ -161,7 +161,8 @@ async function keepEnding(shown, document, { type, named, place }, isOver) {
     const ending = await endingOf(shown, place(shown)).catch(() => null);
     if (ending?.final && open()) {
       const reference = { ...document.data[type], final: true };
-      document.setData({ data: { [type]: reference, "text/plain": ending.text } });
+      const html = ending.html ? { "text/html": ending.html } : {};  // a server that was not started anew has none
+      document.setData({ data: { [type]: reference, ...html, "text/plain": ending.text } });
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, ENDS_EVERY_MS));

@@ -1,6 +1,6 @@
 // Colours that programs print, and the places that a search has found, as spans of a line.
 //
-// escapes.py has the patterns, and ui/ansi.py does the same for what stays in a document; tests/ui/ansi.json has examples for both.
+// escapes.py has the patterns, and saved/ansi.py does the same for what stays in a document; tests/ui/ansi.json has examples for both.
 
 import { element } from "../dom.js";
 

@@ -32,8 +32,10 @@ export class Search {
     });
     this.regex = toggle(".*", "Regular expression", () => this.start());
     this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
-    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)" });
-    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
+    // Signs are no names: a screen reader would say "dot star".
+    for (const sign of [this.regex, this.letters]) sign.setAttribute("aria-label", sign.title);
+    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)", "aria-label": "Previous match" });
+    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)", "aria-label": "Next match" });
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span", { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },

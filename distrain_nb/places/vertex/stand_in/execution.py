@@ -35,6 +35,7 @@ from distrain_nb.places.vertex.stand_in.replicas import (
 )
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.access import serve_json
+from distrain_nb.rehearsal.engine import fit
 from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed, secret_value
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class CustomJobExecution:
         try:
             self._enter(self._job, States.JOB_STATE_PENDING)
             self._say("Waiting for job to be provisioned.")
+            self._engine = fit(self._engine, self._images())
             self._note_omissions()
             self._pull()
             self._run_replicas()
@@ -126,8 +128,7 @@ class CustomJobExecution:
         self._enter(self._job, state, error)
 
     def _pull(self) -> None:
-        pools = [pool for pool in self._spec.worker_pool_specs if pool.replica_count]
-        for name in dict.fromkeys(image(pool) for pool in pools if not reduces(pool)):
+        for name in self._images():
             if self._cancelled.is_set():
                 return
             self._say(f"Pulling the image {name}.")
@@ -138,6 +139,11 @@ class CustomJobExecution:
                     f"Failed to pull image {name!r}: {error}. Make sure that the image "
                     "exists and that the job's service account may read it."
                 ) from None
+
+    def _images(self) -> Iterable[str]:
+        """Return the images that the job needs, each once."""
+        pools = [pool for pool in self._spec.worker_pool_specs if pool.replica_count]
+        return dict.fromkeys(image(pool) for pool in pools if not reduces(pool))
 
     def _run_replicas(self) -> None:
         hosts = [member.host for member in self._members]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.run.summary import duration, plural, short_number, state_text_of
+from distrain_nb.saved import unstyled
+from distrain_nb.saved.document import head, study_reference, style
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
+from distrain_nb.saved.tables import as_text, table_html
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, value_text
-from distrain_nb.ui import unstyled
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
-from distrain_nb.ui.table import as_text, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,16 +56,12 @@ class StudyTable:
         return "\n".join(line.rstrip() for line in (*lines, table, self._more) if line)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        from distrain_nb.ui.document import study_reference
-
         summary = self.summary
         reference = study_reference(summary.id, summary.begin, summary.final)
         return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
         """Return state, charts and table in HTML that needs neither kernel nor scripts."""
-        from distrain_nb.ui.document import head, style
-
         summary = self.summary
         sheet = StudyDrawing(summary, self.importances).sheet()
         charts = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.summary import short_number
-from distrain_nb.ui.outputs import LITERAL
+from distrain_nb.saved.markup import LITERAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

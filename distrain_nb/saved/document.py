@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import config, escapes
+from distrain_nb.config import fingerprint
 from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
@@ -23,11 +24,10 @@ from distrain_nb.run.summary import (
     plural,
     tagged,
 )
-from distrain_nb.server.access import fingerprint
-from distrain_nb.ui import ansi, unstyled
-from distrain_nb.ui.outputs import LITERAL, OWN_KEYS
-from distrain_nb.ui.tail import Tail, shown_text
-from distrain_nb.ui.tracebacks import blocks, report_html
+from distrain_nb.saved import ansi, unstyled
+from distrain_nb.saved.markup import LITERAL, OWN_KEYS
+from distrain_nb.saved.tail import Tail, shown_text
+from distrain_nb.saved.tracebacks import blocks, report_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +43,7 @@ STUDY_TYPE = "application/vnd.distrain.study+json"
 LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
 COLOURS = 8
+_STATIC = Path(__file__).parents[1] / "ui" / "static"  # what `make page` builds, of the views too
 TIMES_TITLE, RESOURCES_TITLE = "Where the time goes", "Resources by rank"
 _WRAP = (
     '<label class="dn-chip dn-wrap" title="Break long lines">'
@@ -341,5 +342,5 @@ def _notes(summary: RunSummary, metrics: Metrics) -> list[str]:
 @lru_cache
 def style(widget: str = "run") -> str:
     """Return the rules of a widget's views, for a document that has them without it."""
-    css = (Path(__file__).parent / "static" / f"{widget}.css").read_text(encoding="utf-8")
+    css = (_STATIC / f"{widget}.css").read_text(encoding="utf-8")
     return f"<style>{' '.join(css.split())}{unstyled.STYLE}</style>"

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
-from distrain_nb.ui.tail import shown_text
+from distrain_nb.saved.tail import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,6 +12,8 @@ from distrain_nb.run.log.reader import line_of
 from distrain_nb.run.log.scan import scan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.log.scan import LogRecords
 
@@ -43,6 +45,15 @@ class Tail:
         self._lines: deque[Line] = deque(maxlen=KEPT_LINES)
         self._bars: dict[int, Line] = {}
         self.total = 0
+
+    @classmethod
+    def ending_with(cls, lines: Iterable[Line], bars: Iterable[Line], total: int) -> Tail:
+        """Return the end of a log of `total` lines that stands still."""
+        tail = cls()
+        tail._lines.extend(lines)
+        tail._bars = dict(enumerate(bars))
+        tail.total = total
+        return tail
 
     def add(self, records: bytes) -> Batch:
         """Read records of the log. Return what an up-to-date view must add: KEPT_LINES lines at

@@ -1,0 +1,1 @@
+"""What a saved notebook keeps of runs and studies: HTML without scripts, and text."""
