@@ -46,10 +46,8 @@ class Log:
         self._file = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._file, journal.log_size)
 
-    def add(self, entries: Sequence[LogEntry], size: int, labels: list[str]) -> int:
-        """Write them after the first `size` bytes, and give the size then; labels of processes
-        that are new are appended."""
-        records = b"".join(_record(entry, labels) for entry in entries)
+    def add(self, records: bytes, size: int) -> int:
+        """Write them after the first `size` bytes, and give the size then."""
         os.ftruncate(self._file, size)
         for start in range(0, len(records), PIECE):
             _write(self._file, records[start : start + PIECE], size + start)
@@ -65,16 +63,25 @@ def _write(file: int, data: bytes, place: int) -> None:
         data, place = data[written:], place + written
 
 
-def _record(entry: LogEntry, labels: list[str]) -> bytes:
-    tagged = _TAGGED.fullmatch(entry.text)
-    name = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
-    label = tagged[1] if tagged else name
-    text = tagged[2] if tagged else entry.text
-    if label not in labels:
-        labels.append(label)
-    head = b"%.3f\t%d\t%s\t" % (entry.time, labels.index(label), entry.stream.encode())
-    lines = text.encode("utf-8", "backslashreplace").rstrip(b"\n").split(b"\n")
-    return b"".join(head + last_overwrite(line) + b"\n" for line in lines)
+def _records(entries: Iterable[LogEntry], labels: list[str]) -> bytes:
+    """Return entries as records; labels of processes that are new are appended."""
+    numbers = {label: number for number, label in enumerate(labels)}
+    records = []
+    for entry in entries:
+        text = entry.text
+        tagged = _TAGGED.fullmatch(text) if text.startswith("[") else None
+        if tagged:
+            label, text = tagged.groups()
+        else:
+            label = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
+        number = numbers.get(label)
+        if number is None:
+            number = numbers[label] = len(labels)
+            labels.append(label)
+        head = b"%.3f\t%d\t%s\t" % (entry.time, number, entry.stream.encode())
+        lines = text.encode("utf-8", "backslashreplace").rstrip(b"\n").split(b"\n")
+        records += [head + last_overwrite(line) + b"\n" for line in lines]
+    return b"".join(records)
 
 
 def events(output: OutputFolder, folder: Path) -> None:
@@ -278,13 +285,14 @@ class Collector:
     def _keep(self, entries: Sequence[LogEntry], journal: Journal) -> None:
         """Lines and points count once the journal has been written, which says where they end."""
         labels = list(journal.labels)
-        log_size = self._log.add(entries, journal.log_size, labels)
+        records = _records(entries, labels)
+        log_size = self._log.add(records, journal.log_size)
         points_size = self._points.add(entries, journal.points_size)
         self._run.keep(
             dataclasses.replace(journal, log_size=log_size, points_size=points_size, labels=labels)
         )
         self._run.name_processes()
-        self._progress.hear(b"".join(_record(entry, labels) for entry in entries))
+        self._progress.hear(records)
         self._progress.look(at_once=True)
 
 

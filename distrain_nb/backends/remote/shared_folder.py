@@ -14,6 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -32,7 +33,7 @@ from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import failure, orders
 from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
-from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.folder import LAUNCH_FILE, LOG_FILE, STATUS_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import Progress, State, Status
@@ -158,9 +159,9 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return Path(self.spec.folder)
 
     @property
-    def members(self) -> list[tuple[str, int]]:
+    def members(self) -> Sequence[tuple[str, int]]:
         """The role of each replica and its index there, by the replica's number."""
-        return list(shared.replicas(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary")))
+        return _members(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary"))
 
     def command(self, index: int | str, python: str = "python3") -> list[str]:
         """Return the command that starts a replica on its machine, by its number or the name of a
@@ -312,7 +313,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
                 data = file.read() if last else file.read(READ_AT_MOST)
-            labels = [process.label for process in Launch.read(folder).processes]
+            labels = _labels(folder)
         except (FileNotFoundError, Damaged):
             return iter(()), size
         complete = data[: data.rfind(b"\n") + 1]
@@ -358,11 +359,38 @@ def _is_linked(source: Path, target: Path) -> bool:
     return True
 
 
+@lru_cache(maxsize=16)
+def _members(pools: str) -> tuple[tuple[str, int], ...]:
+    return tuple(shared.replicas(pools))
+
+
 def _status(folder: Path) -> Status | None:
     try:
-        return Status.read(folder)
+        return _status_of(folder, _version(folder / STATUS_FILE))
     except (FileNotFoundError, Damaged):
         return None
+
+
+def _labels(folder: Path) -> tuple[str, ...]:
+    """Return what the processes of a replica are called. Raises FileNotFoundError, Damaged."""
+    return _labels_of(folder, _version(folder / LAUNCH_FILE))
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    """Return what changes with each replacement of a file. A look at a large job asks for
+    thousands of files, hardly any of which is new."""
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=1 << 14)
+def _status_of(folder: Path, version: tuple[int, int, int]) -> Status:  # noqa: ARG001
+    return Status.read(folder)
+
+
+@lru_cache(maxsize=1 << 14)
+def _labels_of(folder: Path, version: tuple[int, int, int]) -> tuple[str, ...]:  # noqa: ARG001
+    return tuple(process.label for process in Launch.read(folder).processes)
 
 
 def _outcome(folder: Path) -> Status | None:
