@@ -123,7 +123,7 @@ class WrittenReplica:
     def fail(self, text: str) -> None:
         """End as a rank whose program has raised this does."""
         label, now = f"rank {self.rank}", time.time()
-        traceback = f'Traceback (most recent call last):\n  Cell In[1], line 9\n    train()\n{text}'
+        traceback = f"Traceback (most recent call last):\n  Cell In[1], line 9\n    train()\n{text}"
         Failure(0, now, text, traceback).write(self.folder)
         error = f"{label} failed: {text}\n{traceback}"
         lines = "".join(f"{now:.3f}\t0\te\t{line}\n" for line in traceback.splitlines())
@@ -143,13 +143,13 @@ def write(job: Path, ranks: int, lines: int) -> None:
         tick = written = 0
         while not (job / FAIL).exists():
             time.sleep(max(0.0, began + tick * TICK_S - time.time()))
-            written += _tick(replicas, tick, began, lines)
+            written += _tick(replicas, tick, lines)
             (job / WRITTEN).write_text(str(written))
             tick += 1
         _fail(replicas)
 
 
-def _tick(replicas: list[WrittenReplica], tick: int, began: float, lines: int) -> int:
+def _tick(replicas: list[WrittenReplica], tick: int, lines: int) -> int:
     """Write a tick of each replica, and return how many lines that made."""
     now, step = time.time(), tick * STEPS_A_SECOND // 10
     first, beyond = (round(at * TICK_S * lines) for at in (tick, tick + 1))

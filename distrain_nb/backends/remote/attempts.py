@@ -201,7 +201,7 @@ class HangNotes:
             new = log.read()
         new = new[: new.rfind(b"\n") + 1]
         self._read_to += len(new)
-        return [record for record in new.split(b"\n") if _MARK in record]
+        return [record for record in new.split(b"\n") if _MARK in record] if _MARK in new else []
 
 
 def saving(folder: Path, journal: Journal) -> Saving:

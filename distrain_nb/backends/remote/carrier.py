@@ -181,7 +181,7 @@ class Carrier:
         """Follow a job; return how it has ended, and what it left that could not be fetched."""
         observed = self._follow(
             ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
-            ("fetch event files", lambda: collector.allowed(collector.events)),
+            ("fetch event files", lambda: collector.allowed(collector.new_events)),
         )
         self._cost.look(self._run.status, self._billed)
         succeeded = observed.state is State.SUCCEEDED

@@ -5,7 +5,6 @@ What lies in the folder, and how a replica is started there, `worker/replica/sha
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -260,16 +260,20 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
         """Return the lines of all replicas, in order of time. With the last ones the values of
         `--env` go from the folder."""
-        read: list[list[LogEntry]] = []
+        read: list[LogEntry] = []
+        times: list[float] = []
         reached = dict(cursor)
         for folder in self._folders():
             entries, size = self._lines(folder, cast("int", cursor.get(folder.name, 0)), last=last)
             error, variables = self._error(folder, f"{folder.name} error", cursor)
-            read.append([*entries, *error])
+            entries += error
+            read += entries
+            # Those of one replica stay in their order, whatever its clock does.
+            times += accumulate((entry.time for entry in entries), max)
             reached |= {folder.name: size, **variables}
         if last:
             (self.folder / shared.VARIABLES).unlink(missing_ok=True)
-        return list(heapq.merge(*read, key=lambda entry: entry.time)), reached
+        return [read[place] for place in sorted(range(len(read)), key=times.__getitem__)], reached
 
     def links(self, job: str) -> Mapping[str, str]:  # noqa: ARG002
         """Return the folder."""
@@ -283,9 +287,12 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def objects(self, below: str) -> Sequence[Stored]:
         """Return the files below the output folder whose names start so; links are none."""
         output = self.folder / shared.OUTPUT
-        paths = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
-        files = [(str(path.relative_to(output)), path.stat()) for path in paths]
-        return [Stored(name, stat.st_size, str(stat.st_mtime_ns)) for name, stat in files]
+        if not (output / below).resolve().is_relative_to(output.resolve()):
+            return []
+        return [
+            Stored(name, about.st_size, str(about.st_mtime_ns))
+            for name, about in sorted(_own_files(str(output / below), below))
+        ]
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return bytes of a file there."""
@@ -295,9 +302,15 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def _folders(self) -> list[Path]:
         """Return the folders of all replicas in all attempts."""
-        there = (self.folder / shared.REPLICAS).glob("*")
-        folders = [path for path in there if _REPLICA.fullmatch(path.name)]
-        return sorted(folders, key=lambda path: tuple(map(int, path.name.split("."))))
+        above = self.folder / shared.REPLICAS
+        try:
+            names = [
+                name for name in (e.name for e in os.scandir(above)) if _REPLICA.fullmatch(name)
+            ]
+        except FileNotFoundError:
+            return []
+        names.sort(key=lambda name: tuple(map(int, name.split("."))))
+        return [_below(above, name) for name in names]
 
     def _last_attempts(self) -> Iterable[Path]:
         attempt = self.attempt
@@ -307,26 +320,24 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _member(self, folder: Path) -> tuple[str, int]:
         return self.members[int(folder.name.partition(".")[0])]
 
-    def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[Iterator[LogEntry], int]:
+    def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[list[LogEntry], int]:
         """Return the whole records behind the first `size` bytes, and the size with them."""
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
                 data = file.read() if last else file.read(READ_AT_MOST)
-            labels = _labels(folder)
+            complete = data[: data.rfind(b"\n") + 1]
+            labels = _labels(folder) if complete else ()
         except (FileNotFoundError, Damaged):
-            return iter(()), size
-        complete = data[: data.rfind(b"\n") + 1]
-        return self._entries(folder, complete.split(b"\n")[:-1], labels), size + len(complete)
-
-    def _entries(
-        self, folder: Path, records: Iterable[bytes], labels: Sequence[str]
-    ) -> Iterator[LogEntry]:
+            return [], size
         role, replica = self._member(folder)
-        for record in records:
+        tags = [f"[{label}] " for label in labels]
+        entries = []
+        for record in complete.split(b"\n")[:-1]:
             moment, process, stream, text = parse(record)
-            tag = f"[{labels[process]}] " if process < len(labels) else ""
-            yield LogEntry(moment, role, replica, tag + text, stream)
+            tag = tags[process] if process < len(tags) else ""
+            entries.append(LogEntry(moment, role, replica, tag + text, stream))
+        return entries, size + len(complete)
 
     def _error(
         self, folder: Path, key: str, cursor: Cursor
@@ -366,21 +377,27 @@ def _members(pools: str) -> tuple[tuple[str, int], ...]:
 
 def _status(folder: Path) -> Status | None:
     try:
-        return _status_of(folder, _version(folder / STATUS_FILE))
+        return _status_of(folder, _version(f"{folder}/{STATUS_FILE}"))
     except (FileNotFoundError, Damaged):
         return None
 
 
 def _labels(folder: Path) -> tuple[str, ...]:
     """Return what the processes of a replica are called. Raises FileNotFoundError, Damaged."""
-    return _labels_of(folder, _version(folder / LAUNCH_FILE))
+    return _labels_of(folder, _version(f"{folder}/{LAUNCH_FILE}"))
 
 
-def _version(path: Path) -> tuple[int, int, int]:
+def _version(path: str) -> tuple[int, int, int]:
     """Return what changes with each replacement of a file. A look at a large job asks for
     thousands of files, hardly any of which is new."""
-    about = path.stat()
+    about = os.stat(path)  # noqa: PTH116 - a path would cost more than the question
     return about.st_ino, about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=1 << 14)
+def _below(folder: Path, name: str) -> Path:
+    """Return always the same path, which has its text by then."""
+    return folder / name
 
 
 @lru_cache(maxsize=1 << 14)
@@ -422,7 +439,15 @@ def _ended(status: Status) -> float:
     return status.times.get(str(status.state), 0.0)
 
 
-def _is_own(path: Path, output: Path) -> bool:
-    """Return whether it is a file of the output folder itself: a link may lead anywhere."""
-    is_there = path.is_file() and not path.is_symlink()
-    return is_there and path.resolve().is_relative_to(output.resolve())
+def _own_files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files below a folder by their names; a link may lead anywhere, and is none."""
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        below = f"{name.rstrip('/')}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _own_files(entry.path, below)
+        elif entry.is_file(follow_symlinks=False):
+            yield below, entry.stat(follow_symlinks=False)

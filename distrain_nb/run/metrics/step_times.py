@@ -117,7 +117,9 @@ class StepTimesFolder(EventFolder):
             tags: dict[str, list[str]] = {}
             for key in super().keys:
                 tags.setdefault(key.series, []).append(key.tag)
-            ranks = {_rank_of(of): self._rank(of, all_) for of, all_ in tags.items() if STEPS in all_}
+            ranks = {
+                _rank_of(of): self._rank(of, all_) for of, all_ in tags.items() if STEPS in all_
+            }
             self._times = StepTimes({n: ranks[n] for n in sorted(ranks) if ranks[n].steps})
         return self._times
 

@@ -137,9 +137,7 @@ def begin() -> bool:
     return True
 
 
-def read_facts(
-    events_folder: Path, ranks: Optional[Iterable[int]] = None
-) -> Dict[int, List[Fact]]:
+def read_facts(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[int, List[Fact]]:
     """Return the facts of the newest attempt, by rank, of all or of these; a line that is being
     written is left out."""
     read = {}
