@@ -153,7 +153,7 @@ def fail(page: Page, job: Path, run: Run, ranks: int) -> dict[str, float]:
         time.sleep(0.1)
     ended = time.monotonic() - began
     first = run.status.error.partition("\n")[0]
-    assert f"rank {failing(ranks)} " in first, first
+    assert f"rank {failing(ranks)} " in first, run.status.error[:3000]
     return {"named_s": round(seconds, 2), "ended_s": round(ended, 2)}
 
 
@@ -225,6 +225,7 @@ def _wait_for_lines(run: Run) -> None:
 
 def main(lines: int = LINES, *numbers: int) -> None:
     print(describe("jupyterlab", "playwright"))
+    expect.set_options(timeout=PATIENCE_S * 1000)
     figures = {}
     for ranks in numbers or RANKS:
         with (

@@ -30,7 +30,7 @@ from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.cause import Cause
-from distrain_nb.worker.files.disk import without_waiting
+from distrain_nb.worker.files.disk import replace_file, without_waiting
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER as TIMES
@@ -83,7 +83,7 @@ class FolderService(SharedFolderService[SharedSpec]):
         return "1"
 
     def observe(self, job: str) -> Observed:  # noqa: ARG002
-        return self.outcome() or Observed(State.RUNNING)
+        return self.outcome() or Observed(State.RUNNING, reason=self.failing())
 
     def cancel(self, job: str) -> None: ...
 
@@ -144,7 +144,7 @@ def write(job: Path, ranks: int, lines: int) -> None:
         while not (job / FAIL).exists():
             time.sleep(max(0.0, began + tick * TICK_S - time.time()))
             written += _tick(replicas, tick, lines)
-            (job / WRITTEN).write_text(str(written))
+            replace_file(job / WRITTEN, str(written).encode())
             tick += 1
         _fail(replicas)
 

@@ -279,6 +279,8 @@ class Collector:
                 heard = time.monotonic()
             if heard > begun + pace.longest or self._run.rest(pace.look, self._request):
                 break
+        while not pace.quiet and self.lines() and time.monotonic() < begun + pace.longest:
+            pass  # as much at a time as before: only the rest is read in one piece
         self.lines(last=True)
         if heard > begun + pace.longest:
             raise Unfinished(f"still being written {pace.longest:g} s after the job had ended")

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from distrain_nb.worker.files.orders import Order
 
 START, ATTEMPT, WORKER = "start.py", "attempt", "worker"
-READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
+READ_AT_MOST, READ_AT_LEAST = 16 << 20, 32 << 10  # bytes of all logs at a time; of one
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 
@@ -243,6 +243,11 @@ class SharedFolderService(ABC, Generic[SpecT]):
         """Return what the replica said that failed first; empty where none has."""
         return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
 
+    def failing(self) -> str:
+        """Return in a line who failed first, of a job whose other replicas may end much later;
+        empty where nobody has."""
+        return self.first_failure().partition("\n")[0]
+
     def outcome(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
@@ -263,8 +268,12 @@ class SharedFolderService(ABC, Generic[SpecT]):
         read: list[LogEntry] = []
         times: list[float] = []
         reached = dict(cursor)
-        for folder in self._folders():
-            entries, size = self._lines(folder, cast("int", cursor.get(folder.name, 0)), last=last)
+        folders = self._folders()
+        # All that a thousand have said while nobody looked may have no room in memory.
+        most = max(READ_AT_LEAST, READ_AT_MOST // max(1, len(folders)))
+        for folder in folders:
+            begin = cast("int", cursor.get(folder.name, 0))
+            entries, size = self._lines(folder, begin, most, last=last)
             error, variables = self._error(folder, f"{folder.name} error", cursor)
             entries += error
             read += entries
@@ -320,12 +329,17 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _member(self, folder: Path) -> tuple[str, int]:
         return self.members[int(folder.name.partition(".")[0])]
 
-    def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[list[LogEntry], int]:
-        """Return the whole records behind the first `size` bytes, and the size with them."""
+    def _lines(
+        self, folder: Path, size: int, most: int, *, last: bool
+    ) -> tuple[list[LogEntry], int]:
+        """Return the whole records behind the first `size` bytes, of `most` bytes, and the size
+        with them."""
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
-                data = file.read() if last else file.read(READ_AT_MOST)
+                data = file.read() if last else file.read(most)
+                if len(data) == most and b"\n" not in data and not last:
+                    data += file.read(READ_AT_MOST)  # a line that is longer
             complete = data[: data.rfind(b"\n") + 1]
             labels = _labels(folder) if complete else ()
         except (FileNotFoundError, Damaged):
