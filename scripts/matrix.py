@@ -180,9 +180,8 @@ class Environment:
     def check(self) -> None:
         """Try all, and note what fails."""
         tests = self.folder / "checkout"
-        shutil.copytree(
-            ROOT / "tests", tests / "tests", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        for name in ("tests", "scripts"):
+            shutil.copytree(ROOT / name, tests / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", tests)
         for name, command in {
             "import": ("-c", "import distrain_nb; distrain_nb.submit, distrain_nb.attach"),
@@ -224,7 +223,9 @@ def tried(row: Row, wheel: Path) -> Environment:
 
 def main(*numbers: int) -> int:
     """Return the exit status."""
-    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    own, pyenv = Path(sys.executable).parent, Path.home() / ".pyenv" / "versions"
+    pythons = map(str, (own, *pyenv.glob("*/bin")))  # its shims start one version alone
+    os.environ["PATH"] = os.pathsep.join((*pythons, os.environ["PATH"]))
     rows = [ROWS[number - 1] for number in numbers] or ROWS
     with tempfile.TemporaryDirectory(prefix="wheel-") as name:
         wheel = built(Path(name))

@@ -210,7 +210,7 @@ class StepTimes:
         """Return the share of a step that a kind takes, over all ranks."""
         return self.mean(kind) / self.step_s if self.step_s else 0.0
 
-    @property
+    @cached_property
     def sentence(self) -> str:
         """The shares in one sentence: `a step takes 20 ms: 61 % waiting for data, …`."""
         named = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
@@ -222,7 +222,7 @@ class StepTimes:
         ]
         return f"a step takes {_ms(self.step_s)}: {', '.join(parts)}"
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What costs much of a step, and what to write; none before ten steps and ten seconds."""
         steps = min((r.steps for r in self.ranks.values()), default=0)
