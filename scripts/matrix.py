@@ -28,7 +28,7 @@ TESTS = (
     "tests/program/test_before.py",
     "tests/run/test_index.py",
     "tests/run/test_step_times.py",
-    "tests/secrets/test_prefixes.py",
+    "tests/secrets/test_named.py",
     "tests/tuning/test_study_text.py",
     "tests/ui/test_views.py",
     "tests/worker/test_log.py",
