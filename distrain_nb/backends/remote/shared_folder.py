@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from distrain_nb.worker.files.orders import Order
 
 START, ATTEMPT, WORKER = "start.py", "attempt", "worker"
-READ_AT_MOST, READ_AT_LEAST = 16 << 20, 32 << 10  # bytes of all logs at a time; of one
+READ_AT_MOST, READ_AT_LEAST = 16 << 20, 16 << 10  # bytes of all logs at a time; of one
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 
