@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = (
-    "tests/program/test_definitions.py",
+    "tests/program/test_order.py",
     "tests/run/test_index.py",
     "tests/secrets/test_named.py",
     "tests/tuning/test_study_text.py",

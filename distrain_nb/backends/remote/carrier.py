@@ -185,6 +185,8 @@ class Carrier:
         )
         self._cost.look(self._run.status, self._billed)
         succeeded = observed.state is State.SUCCEEDED
+        if observed.state is State.FAILED:  # all that a large job has said may take minutes
+            self._run.note(observed.error.partition("\n")[0])
         return observed, collector.all_of(kinds(results=succeeded), self._run.pace.fetch)
 
     def fetch_again(self) -> None:
