@@ -180,7 +180,7 @@ class Environment:
     def check(self) -> None:
         """Try all, and note what fails."""
         tests = self.folder / "checkout"
-        for name in ("tests", "scripts"):
+        for name in ("tests", "scripts", "notebooks"):
             shutil.copytree(ROOT / name, tests / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", tests)
         for name, command in {
@@ -223,9 +223,8 @@ def tried(row: Row, wheel: Path) -> Environment:
         else:
             environment.check()
         environment.end()
-    print(
-        f"{row}: {environment.failed or 'passed'} in {time.monotonic() - began:.0f} s", flush=True
-    )
+    result = f"{environment.failed or 'passed'} in {time.monotonic() - began:.0f} s"
+    print(f"{row}: {result}; {environment.versions}", flush=True)
     return environment
 
 
