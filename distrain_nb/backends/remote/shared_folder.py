@@ -22,6 +22,15 @@ from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, files_of_worker, with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
+from distrain_nb.backends.remote.replica_files import (
+    ended_at,
+    first_failure,
+    folder_below,
+    labels_of,
+    outcome_of,
+    own_files,
+    status_of,
+)
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
 from distrain_nb.backends.tuning import trial_variables
@@ -30,13 +39,12 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files import failure, orders
+from distrain_nb.worker.files import orders
 from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
-from distrain_nb.worker.files.folder import LAUNCH_FILE, LOG_FILE, STATUS_FILE
-from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import Progress, State, Status
+from distrain_nb.worker.files.status import Progress, State
 from distrain_nb.worker.replica import shared, start
 from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
@@ -241,7 +249,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def first_failure(self) -> str:
         """Return what the replica said that failed first; empty where none has."""
-        return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
+        return first_failure((folder, status_of(folder)) for folder in self._last_attempts())
 
     def failing(self) -> str:
         """Return in a line who failed first, of a job whose other replicas may end much later;
@@ -251,15 +259,15 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def outcome(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
-        statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]
+        statuses = [(folder, outcome_of(folder)) for folder in self._last_attempts()]
         written = [status for _, status in statuses if status is not None]
         if not written or len(written) < len(self.members):
             return None
         if any(status.state is State.FAILED for status in written):
-            return Observed(State.FAILED, str(State.FAILED), _first_failure(statuses))
+            return Observed(State.FAILED, str(State.FAILED), first_failure(statuses))
         ended = [status for status in written if status.state is State.CANCELLED]
         if ended:
-            return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=_ended).error)
+            return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=ended_at).error)
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
@@ -300,7 +308,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return []
         return [
             Stored(name, about.st_size, str(about.st_mtime_ns))
-            for name, about in sorted(_own_files(str(output / below), below))
+            for name, about in sorted(own_files(str(output / below), below))
         ]
 
     def read(self, name: str, start: int, end: int) -> bytes:
@@ -319,7 +327,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         except FileNotFoundError:
             return []
         names.sort(key=lambda name: tuple(map(int, name.split("."))))
-        return [_below(above, name) for name in names]
+        return [folder_below(above, name) for name in names]
 
     def _last_attempts(self) -> Iterable[Path]:
         attempt = self.attempt
@@ -341,7 +349,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
                 if len(data) == most and b"\n" not in data and not last:
                     data += file.read(READ_AT_MOST)  # a line that is longer
             complete = data[: data.rfind(b"\n") + 1]
-            labels = _labels(folder) if complete else ()
+            labels = labels_of(folder) if complete else ()
         except (FileNotFoundError, Damaged):
             return [], size
         role, replica = self._member(folder)
@@ -357,7 +365,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         self, folder: Path, key: str, cursor: Cursor
     ) -> tuple[list[LogEntry], dict[str, bool]]:
         """Return a replica's report of its failure, once."""
-        status = None if cursor.get(key) else _status(folder)
+        status = None if cursor.get(key) else status_of(folder)
         if status is None or not status.state.final or not status.error:
             return [], {}
         (role, replica), moment = self._member(folder), status.times.get(str(status.state), 0.0)
@@ -387,81 +395,3 @@ def _is_linked(source: Path, target: Path) -> bool:
 @lru_cache(maxsize=16)
 def _members(pools: str) -> tuple[tuple[str, int], ...]:
     return tuple(shared.replicas(pools))
-
-
-def _status(folder: Path) -> Status | None:
-    try:
-        return _status_of(folder, _version(f"{folder}/{STATUS_FILE}"))
-    except (FileNotFoundError, Damaged):
-        return None
-
-
-def _labels(folder: Path) -> tuple[str, ...]:
-    """Return what the processes of a replica are called. Raises FileNotFoundError, Damaged."""
-    return _labels_of(folder, _version(f"{folder}/{LAUNCH_FILE}"))
-
-
-def _version(path: str) -> tuple[int, int, int]:
-    """Return what changes with each replacement of a file. A look at a large job asks for
-    thousands of files, hardly any of which is new."""
-    about = os.stat(path)  # noqa: PTH116 - a path would cost more than the question
-    return about.st_ino, about.st_mtime_ns, about.st_size
-
-
-@lru_cache(maxsize=1 << 14)
-def _below(folder: Path, name: str) -> Path:
-    """Return always the same path, which has its text by then."""
-    return folder / name
-
-
-@lru_cache(maxsize=1 << 14)
-def _status_of(folder: Path, version: tuple[int, int, int]) -> Status:  # noqa: ARG001
-    return Status.read(folder)
-
-
-@lru_cache(maxsize=1 << 14)
-def _labels_of(folder: Path, version: tuple[int, int, int]) -> tuple[str, ...]:  # noqa: ARG001
-    return tuple(process.label for process in Launch.read(folder).processes)
-
-
-def _outcome(folder: Path) -> Status | None:
-    """Return how a replica has ended; None where it has not, or its results aren't there yet."""
-    status = _status(folder)
-    if not (status and status.state.final):
-        return None
-    is_partial = status.state is State.SUCCEEDED and not (folder / shared.DELIVERED).exists()
-    return None if is_partial else status
-
-
-def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
-    """Return the report of the replica that failed first, which may have ended after the others."""
-    reports = {
-        failure.of_cause(status.cause, _began(folder, status)): status.error
-        for folder, status in statuses
-        if status and status.state is State.FAILED
-    }
-    return reports[failure.decisive([*reports])] if reports else ""
-
-
-def _began(folder: Path, status: Status) -> float:
-    """Return when the first rank of a replica failed; of one that left no word, when it ended."""
-    words = (failure.read(folder, process.index) for process in status.processes)
-    return min((word.began for word in words if word), default=_ended(status))
-
-
-def _ended(status: Status) -> float:
-    return status.times.get(str(status.state), 0.0)
-
-
-def _own_files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files below a folder by their names; a link may lead anywhere, and is none."""
-    try:
-        entries = list(os.scandir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        below = f"{name.rstrip('/')}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            yield from _own_files(entry.path, below)
-        elif entry.is_file(follow_symlinks=False):
-            yield below, entry.stat(follow_symlinks=False)
