@@ -3,7 +3,8 @@
 A real controller with NODES `slurmd` on this machine, whose load the times include:
 `python benchmarks/slurm_scale.py [NODES] [RUNS]`. The runs are held in the queue, each followed by
 a process of its own. The last line is one JSON object; `looks` are the controller's answers to our
-`squeue` in a second, `look_ms` the time that one takes it.
+`squeue` in a second, `look_ms` the time that one takes it. `files` are those of the replicas in the
+folder that all nodes share, `code_files` all others there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import distrain_nb as d
 from benchmarks.machine import describe
 from distrain_nb.backends.remote.backend import CARRIER
+from distrain_nb.config import home
+from distrain_nb.places.slurm.plan import SCRIPT
 from distrain_nb.run import Run
 from tests.slurm.cluster import Cluster
 
@@ -98,11 +101,18 @@ def on_all_nodes(cluster: Cluster) -> dict[str, object]:
     took = time.monotonic() - began
     asked = questions(cluster)
     own = {n: c for n, c in asked.items() if not n.startswith(("MESSAGE_NODE", "REQUEST_STATS"))}
+    (job,) = (home() / "slurm").iterdir()
+    left = [path for path in job.rglob("*") if path.is_file()]
+    of_replicas = [path for path in left if "replicas" in path.relative_to(job).parts]
     return {
         "nodes": cluster.count,
         "run_s": round(took, 1),
         "requests": {name: count for name, (count, _) in own.items()},
         "controller_ms": round(sum(count * ms for count, ms in own.values()), 1),
+        "files": len(of_replicas),
+        "files_kb": round(sum(path.stat().st_size for path in of_replicas) / 1e3, 1),
+        "code_files": len(left) - len(of_replicas),
+        "script_kb": round((job / SCRIPT).stat().st_size / 1e3, 2),
     }
 
 

@@ -7,7 +7,7 @@ import { ansiPieces, plainText } from "../src/log/ansi.js";
 import { Folds } from "../src/log/folds.js";
 import { Rows } from "../src/log/rows.js";
 import { patternOf } from "../src/log/search.js";
-import { noOutput } from "../src/log/toolbar.js";
+import { noOutput, processNamed } from "../src/log/toolbar.js";
 import { lowestOf, topsOf } from "../src/log/wrapped.js";
 import { kindOf } from "../src/run/report.js";
 
@@ -151,6 +151,13 @@ test("wrapped rows are as high as they are, and the last fills what is in sight"
   assert.deepEqual([lowestOf([18, 18], 100), lowestOf([18, 36, 36], 54)], [0, 1.5]);
   assert.deepEqual(topsOf([18, 36, 18], 1.5), [-36, -18, 18]);
   assert.deepEqual(topsOf([], 0), []);
+});
+
+test("one of a thousand ranks is found by its name, or by the number in it", () => {
+  /** @type {[string, string][]} */
+  const entries = [["0", "rank 7"], ["1", "rank 77"], ["2", "workers 7"], ["3", "workers 8"]];
+  const found = ["7", "Rank 77 ", "workers 7", "8", "", "rank", "9"].map((text) => processNamed(entries, text));
+  assert.deepEqual(found, ["0", "1", "2", "3", "", undefined, undefined]);
 });
 
 test("a log without lines says what is waited for", () => {

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 import distrain_nb
 from distrain_nb.run import Store
 from tests.browser.widget_page import serving, widget_page
-from tests.server.stored import stored_run
+from tests.server.stored import many_ranks, stored_run
 
 NOTHING = {"home": "", "summary": {}, "batch": {}, "waiting": False, "kernel": ""}
 STUBBORN = """import signal, time
@@ -42,6 +42,22 @@ def test_a_log_whose_first_answer_fails_is_read_though_the_run_has_ended(
         expect(page.locator(".dn-badge")).to_contain_text("succeeded")
         expect(page.get_by_text("no output", exact=True)).to_be_hidden()
         expect(page.get_by_text("a line")).to_be_visible()
+
+
+def test_one_of_many_ranks_is_found_by_its_number(browser: Browser, home: Path) -> None:
+    run = many_ranks(Store(home), 1000)
+    with widget_page(browser, "run", {**NOTHING, "run": run}, serving(Store(home))) as page:
+        field = page.get_by_label("show the lines of")
+        expect(field).to_have_attribute("placeholder", "all 1000")
+        field.fill("777")
+        field.press("Enter")
+        expect(page.locator(".dn-count")).to_have_text("1 of 1,000 lines")
+        expect(page.locator(".dn-line")).to_have_text("rank 777line of 777")
+        field.fill("rank 1000")
+        field.press("Enter")
+        expect(page.get_by_text("no process is called rank 1000")).to_be_visible()
+        field.fill("")
+        expect(page.locator(".dn-count")).to_have_text("1,000 lines")
 
 
 @pytest.mark.parametrize("width", [1280, 800, 420])

@@ -136,6 +136,22 @@ def test_a_parcel_that_has_not_come_whole_is_asked_for_again() -> None:
             unwrapped(part)
 
 
+def test_what_a_thousand_replicas_have_written_is_one_parcel(tmp_path: Path) -> None:
+    """Else more would come in a second than anybody can fetch."""
+    pytest.importorskip("ray")
+    from distrain_nb.places.ray.driver import Parcels
+
+    parcels = Parcels("job", str(tmp_path))
+    for number in range(1000):
+        parcels.add([(f"replicas/{number}/log.tsv", 0, b"line\n")])
+    parcels.flush()
+    parcels.add([("large", 0, bytes(9 << 20))])
+    parcels.flush()
+    first, second = sorted(tmp_path.iterdir())
+    assert len(list(pieces(unwrapped(first.read_bytes())))) == 1000
+    assert [path for path, _, _ in pieces(unwrapped(second.read_bytes()))] == ["large"]
+
+
 def test_an_address_with_a_login_is_refused_without_showing_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

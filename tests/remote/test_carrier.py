@@ -103,6 +103,23 @@ def test_the_services_reason_is_the_error(run: Path, service: FolderService) -> 
     assert status.error == "The replica workerpool1-0 exited with status 1."
 
 
+def test_a_failure_is_named_before_the_last_lines_are_there(
+    run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large job these may take minutes."""
+    noted, log_of = [], FolderService.log
+
+    def log(self: FolderService, job: str, cursor: dict[str, Any], *, last: bool) -> Any:
+        noted.append(Status.read(run).note)
+        return log_of(self, job, cursor, last=last)
+
+    monkeypatch.setattr(FolderService, "log", log)
+    (service.folder / "broken").touch()
+    carrier.carry(run, {"service": "here"})
+    assert set(noted) == {"The replica workerpool1-0 exited with status 1."}
+    assert Status.read(run).note == ""
+
+
 def test_a_service_that_is_away_for_a_while(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

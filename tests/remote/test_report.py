@@ -64,6 +64,17 @@ def test_a_long_log_is_read_from_near_its_end(tmp_path: Path) -> None:
     assert first_report(tmp_path).startswith("rank 1 failed: ValueError: boom\n")
 
 
+def test_the_first_of_a_thousand_reports_is_found_before_all_others(tmp_path: Path) -> None:
+    labels = [f"rank {rank}" for rank in range(1000)]
+    trace = "".join(f"2.0\t{{0}}\te\t  File {line}, in a traceback\n" for line in range(15))
+    report = f"2.0\t{{0}}\te\t{FAILED}\n{trace}"
+    first = report.format(700, "ValueError: boom")
+    others = (report.format(rank, "RuntimeError: gone") for rank in range(1000) if rank != 700)
+    (tmp_path / "log.tsv").write_text("".join((first, *others)))
+    reports = last_reports(tmp_path, replace(JOURNAL, labels=labels))
+    assert (len(reports), reports[0].headline) == (1000, "rank 700 failed: ValueError: boom")
+
+
 def test_a_replica_that_was_killed_leaves_none(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("1.0\t0\to\tstep\n1.0\t2\te\tbash: line 1: Killed\n")
     assert first_report(tmp_path) == ""

@@ -215,6 +215,30 @@ def test_hosts_with_ports_need_no_meeting(staged: Make, monkeypatch: pytest.Monk
     assert shared._addresses(Path("nowhere"), 1, 2) == ["127.0.0.1:23456", "127.0.0.1:23457"]
 
 
+def test_a_replica_reads_one_file_to_hear_of_all_others(tmp_path: Path) -> None:
+    """A thousand that each read a thousand would read a million in the folder that they share."""
+    meeting = tmp_path / shared.REPLICAS / shared.ADDRESSES
+    meeting.mkdir(parents=True)
+    (meeting / "1").write_text("b:2")
+    assert shared._met(tmp_path, 0, 2, "a:1") == ["a:1", "b:2"]
+    (meeting / "0").unlink()
+    assert shared._met(tmp_path, 1, 2, "b:2") == ["a:1", "b:2"]
+
+
+def test_who_failed_is_said_while_others_have_not_ended(staged: Make) -> None:
+    service = staged("1")
+    for number, failed in enumerate((False, True)):
+        folder = shared.replica_folder(service.folder, number)
+        folder.mkdir(parents=True)
+        status = Status(State.RUNNING)
+        status.write(folder)
+        if failed:
+            assert not service.failing()
+            status.enter(State.FAILED, error="rank 3 failed: ValueError: no\nmore").write(folder)
+    assert service.outcome() is None
+    assert service.failing() == "rank 3 failed: ValueError: no"
+
+
 def test_links_in_the_output_are_left_out(staged: Make, tmp_path: Path) -> None:
     service = staged("1")
     (tmp_path / "mine").mkdir()

@@ -129,3 +129,13 @@ def test_step_times_are_no_metrics_of_the_program(tmp_path: Path) -> None:
     events = EventFolder(tmp_path / EVENTS_FOLDER)
     events.read()
     assert [key.tag for key in events.keys] == ["loss"]
+
+
+@pytest.mark.parametrize("slow", [96, 97])
+def test_one_of_many_that_comes_last_is_named(tmp_path: Path, slow: int) -> None:
+    """Where ranks are many, each is compared with some of them, be it one of these or not."""
+    fast = {"compute": 0.3, "exchange": 0.2}
+    ranks = [fast] * 128
+    ranks[slow] = {"compute": 0.48, "exchange": 0.02}
+    (finding,) = written(tmp_path, *ranks).findings
+    assert finding.message.startswith(f"rank {slow} arrives 180 ms after the others")

@@ -19,3 +19,15 @@ def stored_run(store: Store, text: str = "", state: State = State.SUCCEEDED) -> 
     log.write(LineSplitter(0, "o").feed(text.encode()))
     log.close()
     return Run(record)
+
+
+def many_ranks(store: Store, ranks: int) -> int:
+    """The number of a run that has ended, each of whose ranks has printed a line."""
+    record = store.add("many", "local", "", "")
+    processes = tuple(Process(n, f"rank {n}", "workers", n, n) for n in range(ranks))
+    status = Status(State.RUNNING, times={"running": time.time()}, processes=processes)
+    status.enter(State.SUCCEEDED, "succeeded").write(record.folder)
+    log = LogWriter(record.folder)
+    log.write(b"".join(b"%.3f\t%d\to\tline of %d\n" % (time.time(), n, n) for n in range(ranks)))
+    log.close()
+    return record.id

@@ -21,6 +21,9 @@ from distrain_nb.worker.facts.record import (
     unpacked,
 )
 from distrain_nb.worker.files.folder import FACTS_FOLDER
+from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
+from distrain_nb.worker.supervisor.deviating import DeviationWatch
 
 MODULE: Fact = {"kind": "module", "of": "module 0", "ranks": [0, 1], "names": ["a", "b"],
                 "place": "line 1"}  # fmt: skip
@@ -352,3 +355,20 @@ def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(
     assert list(facts) == [1, 2]
     assert [fact["kind"] for fact in facts[2]] == ["begin", "module"]
     assert deviations_in(tmp_path) == () == deviations_in(tmp_path / "none")
+
+
+def test_a_machine_without_rank_0_reads_its_own_ranks_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of a shared folder would else be read as often as the square of its machines."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    for rank in range(3):
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 3)
+        kept.note(**MODULE)
+        kept.note(**weights(1, float(rank > 0)))
+    for ranks, are_seen in (((0,), True), ((1, 2), False)):
+        processes = tuple(ProcessSpec(f"rank {n}", "workers", n, n, {}) for n in ranks)
+        watch = DeviationWatch(tmp_path, Launch(processes, "/"))
+        watch.finish(None)
+        assert bool(watch.note) is are_seen

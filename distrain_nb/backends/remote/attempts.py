@@ -123,6 +123,7 @@ def _brief(why: str) -> str:
 
 
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
+_FOR = 16  # processes: more of them have more of the log's end, which has the reports of all
 _MARK = MARK.encode()
 
 
@@ -200,7 +201,7 @@ class HangNotes:
             new = log.read()
         new = new[: new.rfind(b"\n") + 1]
         self._read_to += len(new)
-        return [record for record in new.split(b"\n") if _MARK in record]
+        return [record for record in new.split(b"\n") if _MARK in record] if _MARK in new else []
 
 
 def saving(folder: Path, journal: Journal) -> Saving:
@@ -219,17 +220,18 @@ def has_saved_ahead(folder: Path, journal: Journal) -> bool:
 
 def _last_attempt(folder: Path, journal: Journal) -> list[tuple[int, str, str]]:
     """Return process, stream and text of the last records of a log, of the last attempt alone."""
-    records = map(parse, _last_records(folder, journal.attempt_at))
+    size = _END * max(1, len(journal.labels) // _FOR)
+    records = map(parse, _last_records(folder, journal.attempt_at, size))
     return [(process, stream, text) for _, process, stream, text in records]
 
 
-def _last_records(folder: Path, since: int = 0) -> list[bytes]:
+def _last_records(folder: Path, since: int = 0, most: int = _END) -> list[bytes]:
     """Return the last records of a log behind its first `since` bytes; none of a study, or of a run
     that never began."""
     if not (folder / LOG_FILE).exists():
         return []
     with (folder / LOG_FILE).open("rb") as log:
         size = log.seek(0, 2)
-        log.seek(max(since, size - _END))
+        log.seek(max(since, size - most))
         records = log.read().split(b"\n")[:-1]
-    return records[1:] if size - since > _END else records
+    return records[1:] if size - since > most else records

@@ -181,10 +181,12 @@ class Carrier:
         """Follow a job; return how it has ended, and what it left that could not be fetched."""
         observed = self._follow(
             ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
-            ("fetch event files", lambda: collector.allowed(collector.events)),
+            ("fetch event files", lambda: collector.allowed(collector.new_events)),
         )
         self._cost.look(self._run.status, self._billed)
         succeeded = observed.state is State.SUCCEEDED
+        if observed.state is State.FAILED:  # all that a large job has said may take minutes
+            self._run.note(observed.error.partition("\n")[0])
         return observed, collector.all_of(kinds(results=succeeded), self._run.pace.fetch)
 
     def fetch_again(self) -> None:

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, CarriedRun, error_line
@@ -46,10 +46,8 @@ class Log:
         self._file = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._file, journal.log_size)
 
-    def add(self, entries: Sequence[LogEntry], size: int, labels: list[str]) -> int:
-        """Write them after the first `size` bytes, and give the size then; labels of processes
-        that are new are appended."""
-        records = b"".join(_record(entry, labels) for entry in entries)
+    def add(self, records: bytes, size: int) -> int:
+        """Write them after the first `size` bytes, and give the size then."""
         os.ftruncate(self._file, size)
         for start in range(0, len(records), PIECE):
             _write(self._file, records[start : start + PIECE], size + start)
@@ -65,16 +63,25 @@ def _write(file: int, data: bytes, place: int) -> None:
         data, place = data[written:], place + written
 
 
-def _record(entry: LogEntry, labels: list[str]) -> bytes:
-    tagged = _TAGGED.fullmatch(entry.text)
-    name = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
-    label = tagged[1] if tagged else name
-    text = tagged[2] if tagged else entry.text
-    if label not in labels:
-        labels.append(label)
-    head = b"%.3f\t%d\t%s\t" % (entry.time, labels.index(label), entry.stream.encode())
-    lines = text.encode("utf-8", "backslashreplace").rstrip(b"\n").split(b"\n")
-    return b"".join(head + last_overwrite(line) + b"\n" for line in lines)
+def _records(entries: Iterable[LogEntry], labels: list[str]) -> bytes:
+    """Return entries as records; labels of processes that are new are appended."""
+    numbers = {label: number for number, label in enumerate(labels)}
+    records = []
+    for entry in entries:
+        moment, role, replica, text, stream, _ = entry
+        tagged = _TAGGED.fullmatch(text) if text.startswith("[") else None
+        if tagged:
+            label, text = tagged.groups()
+        else:
+            label = role if role == SERVICE else f"{role} {replica}"
+        number = numbers.get(label)
+        if number is None:
+            number = numbers[label] = len(labels)
+            labels.append(label)
+        head = b"%.3f\t%d\t%s\t" % (moment, number, stream.encode())
+        lines = text.encode("utf-8", "backslashreplace").rstrip(b"\n").split(b"\n")
+        records += [head + last_overwrite(line) + b"\n" for line in lines]
+    return b"".join(records)
 
 
 def events(output: OutputFolder, folder: Path) -> None:
@@ -149,11 +156,12 @@ def _allowed(objects: Sequence[Stored], folder: Path, below: str) -> Iterator[tu
     waits for nothing but a refusal."""
     refused = []
     for stored in objects:
-        path = folder / stored.name
-        if ".." in PurePosixPath(path).parts or folder / below not in path.parents:
-            refused.append(path)
+        parts = [part for part in stored.name.split("/") if part not in ("", ".")]
+        is_below = parts[:1] == [below] and len(parts) > 1 and ".." not in parts
+        if is_below and not stored.name.startswith("/"):
+            yield stored, folder / stored.name
         else:
-            yield stored, path
+            refused.append(folder / stored.name)
     if refused:
         raise OutsideRunFolder(
             f"an object is called {str(refused[0])!r}, which is outside of {folder}"
@@ -163,6 +171,7 @@ def _allowed(objects: Sequence[Stored], folder: Path, below: str) -> Iterator[tu
 # What may be missing when a job has ended, in words for people.
 LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
 TELL_EVERY_S = 0.3
+EVENTS_SHARE = 0.1
 RESTARTING = "starting again after a lost machine"
 # A service that starts one replica anew leaves the job's state as it is, and says so in the log.
 _STARTS_AGAIN = re.compile(r"\b(preempted|restarting)\b", re.IGNORECASE)
@@ -184,6 +193,7 @@ class Collector:
         self._points = Points(run.folder)
         self._progress = ProgressTracker(run.folder)
         self._request = 0
+        self._events_due = 0.0
 
     def close(self) -> None:
         self._log.close()
@@ -201,6 +211,15 @@ class Collector:
     def events(self) -> None:
         """Fetch the bytes by which event files have grown."""
         events(self._service.output, self._run.folder)
+
+    def new_events(self) -> None:
+        """Fetch them while the job goes on, for a tenth of the time at most: merely to ask for
+        those of a thousand ranks takes a while."""
+        began = time.monotonic()
+        if began >= self._events_due:
+            self.events()
+            ended = time.monotonic()
+            self._events_due = ended + (ended - began) / EVENTS_SHARE
 
     def say(self, text: str, journal: Journal) -> None:
         """Have a line of our own in the log; it counts with the rest of that journal."""
@@ -260,6 +279,8 @@ class Collector:
                 heard = time.monotonic()
             if heard > begun + pace.longest or self._run.rest(pace.look, self._request):
                 break
+        while not pace.quiet and self.lines() and time.monotonic() < begun + pace.longest:
+            pass  # as much at a time as before: only the rest is read in one piece
         self.lines(last=True)
         if heard > begun + pace.longest:
             raise Unfinished(f"still being written {pace.longest:g} s after the job had ended")
@@ -278,13 +299,14 @@ class Collector:
     def _keep(self, entries: Sequence[LogEntry], journal: Journal) -> None:
         """Lines and points count once the journal has been written, which says where they end."""
         labels = list(journal.labels)
-        log_size = self._log.add(entries, journal.log_size, labels)
+        records = _records(entries, labels)
+        log_size = self._log.add(records, journal.log_size)
         points_size = self._points.add(entries, journal.points_size)
         self._run.keep(
             dataclasses.replace(journal, log_size=log_size, points_size=points_size, labels=labels)
         )
         self._run.name_processes()
-        self._progress.hear(b"".join(_record(entry, labels) for entry in entries))
+        self._progress.hear(records)
         self._progress.look(at_once=True)
 
 

@@ -86,7 +86,7 @@ class JobRanks(Ranks):
         return self._service.folder
 
     @property
-    def members(self) -> list[tuple[str, int]]:
+    def members(self) -> Sequence[tuple[str, int]]:
         return self._service.members
 
     @property

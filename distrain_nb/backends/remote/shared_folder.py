@@ -5,7 +5,6 @@ What lies in the folder, and how a replica is started there, `worker/replica/sha
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import re
@@ -14,6 +13,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -21,6 +22,15 @@ from distrain_nb.backends.base import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, files_of_worker, with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
+from distrain_nb.backends.remote.replica_files import (
+    ended_at,
+    first_failure,
+    folder_below,
+    labels_of,
+    outcome_of,
+    own_files,
+    status_of,
+)
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
 from distrain_nb.backends.tuning import trial_variables
@@ -29,13 +39,12 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout, Role
 from distrain_nb.secrets import STORED
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files import failure, orders
+from distrain_nb.worker.files import orders
 from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
-from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
-from distrain_nb.worker.files.status import Progress, State, Status
+from distrain_nb.worker.files.status import Progress, State
 from distrain_nb.worker.replica import shared, start
 from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
@@ -47,7 +56,7 @@ if TYPE_CHECKING:
     from distrain_nb.worker.files.orders import Order
 
 START, ATTEMPT, WORKER = "start.py", "attempt", "worker"
-READ_AT_MOST = 8 << 20  # bytes of a replica's log at a time
+READ_AT_MOST, READ_AT_LEAST = 16 << 20, 16 << 10  # bytes of all logs at a time; of one
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 
@@ -158,9 +167,9 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return Path(self.spec.folder)
 
     @property
-    def members(self) -> list[tuple[str, int]]:
+    def members(self) -> Sequence[tuple[str, int]]:
         """The role of each replica and its index there, by the replica's number."""
-        return list(shared.replicas(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary")))
+        return _members(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary"))
 
     def command(self, index: int | str, python: str = "python3") -> list[str]:
         """Return the command that starts a replica on its machine, by its number or the name of a
@@ -240,35 +249,48 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def first_failure(self) -> str:
         """Return what the replica said that failed first; empty where none has."""
-        return _first_failure((folder, _status(folder)) for folder in self._last_attempts())
+        return first_failure((folder, status_of(folder)) for folder in self._last_attempts())
+
+    def failing(self) -> str:
+        """Return in a line who failed first, of a job whose other replicas may end much later;
+        empty where nobody has."""
+        return self.first_failure().partition("\n")[0]
 
     def outcome(self) -> Observed | None:
         """Return how the job has ended by what its replicas left; None where not all have come to
         an end. For a service that forgets its jobs."""
-        statuses = [(folder, _outcome(folder)) for folder in self._last_attempts()]
+        statuses = [(folder, outcome_of(folder)) for folder in self._last_attempts()]
         written = [status for _, status in statuses if status is not None]
         if not written or len(written) < len(self.members):
             return None
         if any(status.state is State.FAILED for status in written):
-            return Observed(State.FAILED, str(State.FAILED), _first_failure(statuses))
+            return Observed(State.FAILED, str(State.FAILED), first_failure(statuses))
         ended = [status for status in written if status.state is State.CANCELLED]
         if ended:
-            return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=_ended).error)
+            return Observed(State.CANCELLED, str(State.CANCELLED), min(ended, key=ended_at).error)
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
         """Return the lines of all replicas, in order of time. With the last ones the values of
         `--env` go from the folder."""
-        read: list[list[LogEntry]] = []
+        read: list[LogEntry] = []
+        times: list[float] = []
         reached = dict(cursor)
-        for folder in self._folders():
-            entries, size = self._lines(folder, cast("int", cursor.get(folder.name, 0)), last=last)
+        folders = self._folders()
+        # All that a thousand have said while nobody looked may have no room in memory.
+        most = max(READ_AT_LEAST, READ_AT_MOST // max(1, len(folders)))
+        for folder in folders:
+            begin = cast("int", cursor.get(folder.name, 0))
+            entries, size = self._lines(folder, begin, most, last=last)
             error, variables = self._error(folder, f"{folder.name} error", cursor)
-            read.append([*entries, *error])
+            entries += error
+            read += entries
+            # Those of one replica stay in their order, whatever its clock does.
+            times += accumulate((entry.time for entry in entries), max)
             reached |= {folder.name: size, **variables}
         if last:
             (self.folder / shared.VARIABLES).unlink(missing_ok=True)
-        return list(heapq.merge(*read, key=lambda entry: entry.time)), reached
+        return [read[place] for place in sorted(range(len(read)), key=times.__getitem__)], reached
 
     def links(self, job: str) -> Mapping[str, str]:  # noqa: ARG002
         """Return the folder."""
@@ -282,9 +304,12 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def objects(self, below: str) -> Sequence[Stored]:
         """Return the files below the output folder whose names start so; links are none."""
         output = self.folder / shared.OUTPUT
-        paths = [path for path in sorted((output / below).rglob("*")) if _is_own(path, output)]
-        files = [(str(path.relative_to(output)), path.stat()) for path in paths]
-        return [Stored(name, stat.st_size, str(stat.st_mtime_ns)) for name, stat in files]
+        if not (output / below).resolve().is_relative_to(output.resolve()):
+            return []
+        return [
+            Stored(name, about.st_size, str(about.st_mtime_ns))
+            for name, about in sorted(own_files(str(output / below), below))
+        ]
 
     def read(self, name: str, start: int, end: int) -> bytes:
         """Return bytes of a file there."""
@@ -294,9 +319,15 @@ class SharedFolderService(ABC, Generic[SpecT]):
 
     def _folders(self) -> list[Path]:
         """Return the folders of all replicas in all attempts."""
-        there = (self.folder / shared.REPLICAS).glob("*")
-        folders = [path for path in there if _REPLICA.fullmatch(path.name)]
-        return sorted(folders, key=lambda path: tuple(map(int, path.name.split("."))))
+        above = self.folder / shared.REPLICAS
+        try:
+            names = [
+                name for name in (e.name for e in os.scandir(above)) if _REPLICA.fullmatch(name)
+            ]
+        except FileNotFoundError:
+            return []
+        names.sort(key=lambda name: tuple(map(int, name.split("."))))
+        return [folder_below(above, name) for name in names]
 
     def _last_attempts(self) -> Iterable[Path]:
         attempt = self.attempt
@@ -306,32 +337,35 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _member(self, folder: Path) -> tuple[str, int]:
         return self.members[int(folder.name.partition(".")[0])]
 
-    def _lines(self, folder: Path, size: int, *, last: bool) -> tuple[Iterator[LogEntry], int]:
-        """Return the whole records behind the first `size` bytes, and the size with them."""
+    def _lines(
+        self, folder: Path, size: int, most: int, *, last: bool
+    ) -> tuple[list[LogEntry], int]:
+        """Return the whole records behind the first `size` bytes, of `most` bytes, and the size
+        with them."""
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
-                data = file.read() if last else file.read(READ_AT_MOST)
-            labels = [process.label for process in Launch.read(folder).processes]
+                data = file.read() if last else file.read(most)
+                if len(data) == most and b"\n" not in data and not last:
+                    data += file.read(READ_AT_MOST)  # a line that is longer
+            complete = data[: data.rfind(b"\n") + 1]
+            labels = labels_of(folder) if complete else ()
         except (FileNotFoundError, Damaged):
-            return iter(()), size
-        complete = data[: data.rfind(b"\n") + 1]
-        return self._entries(folder, complete.split(b"\n")[:-1], labels), size + len(complete)
-
-    def _entries(
-        self, folder: Path, records: Iterable[bytes], labels: Sequence[str]
-    ) -> Iterator[LogEntry]:
+            return [], size
         role, replica = self._member(folder)
-        for record in records:
+        tags = [f"[{label}] " for label in labels]
+        entries = []
+        for record in complete.split(b"\n")[:-1]:
             moment, process, stream, text = parse(record)
-            tag = f"[{labels[process]}] " if process < len(labels) else ""
-            yield LogEntry(moment, role, replica, tag + text, stream)
+            tag = tags[process] if process < len(tags) else ""
+            entries.append(LogEntry(moment, role, replica, tag + text, stream))
+        return entries, size + len(complete)
 
     def _error(
         self, folder: Path, key: str, cursor: Cursor
     ) -> tuple[list[LogEntry], dict[str, bool]]:
         """Return a replica's report of its failure, once."""
-        status = None if cursor.get(key) else _status(folder)
+        status = None if cursor.get(key) else status_of(folder)
         if status is None or not status.state.final or not status.error:
             return [], {}
         (role, replica), moment = self._member(folder), status.times.get(str(status.state), 0.0)
@@ -358,43 +392,6 @@ def _is_linked(source: Path, target: Path) -> bool:
     return True
 
 
-def _status(folder: Path) -> Status | None:
-    try:
-        return Status.read(folder)
-    except (FileNotFoundError, Damaged):
-        return None
-
-
-def _outcome(folder: Path) -> Status | None:
-    """Return how a replica has ended; None where it has not, or its results aren't there yet."""
-    status = _status(folder)
-    if not (status and status.state.final):
-        return None
-    is_partial = status.state is State.SUCCEEDED and not (folder / shared.DELIVERED).exists()
-    return None if is_partial else status
-
-
-def _first_failure(statuses: Iterable[tuple[Path, Status | None]]) -> str:
-    """Return the report of the replica that failed first, which may have ended after the others."""
-    reports = {
-        failure.of_cause(status.cause, _began(folder, status)): status.error
-        for folder, status in statuses
-        if status and status.state is State.FAILED
-    }
-    return reports[failure.decisive([*reports])] if reports else ""
-
-
-def _began(folder: Path, status: Status) -> float:
-    """Return when the first rank of a replica failed; of one that left no word, when it ended."""
-    words = (failure.read(folder, process.index) for process in status.processes)
-    return min((word.began for word in words if word), default=_ended(status))
-
-
-def _ended(status: Status) -> float:
-    return status.times.get(str(status.state), 0.0)
-
-
-def _is_own(path: Path, output: Path) -> bool:
-    """Return whether it is a file of the output folder itself: a link may lead anywhere."""
-    is_there = path.is_file() and not path.is_symlink()
-    return is_there and path.resolve().is_relative_to(output.resolve())
+@lru_cache(maxsize=16)
+def _members(pools: str) -> tuple[tuple[str, int], ...]:
+    return tuple(shared.replicas(pools))

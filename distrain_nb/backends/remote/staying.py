@@ -49,7 +49,7 @@ class CellService(SharedFolderService[CellSpec]):
         return orders.folder_of(self.ranks.job, self.number)
 
     @property
-    def members(self) -> list[tuple[str, int]]:
+    def members(self) -> Sequence[tuple[str, int]]:
         return self.ranks.members
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:  # noqa: ARG002

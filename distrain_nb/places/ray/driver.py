@@ -51,6 +51,8 @@ class Parcels:
         self._shared = bool(shared)
         self._number = 0
         self._state: Dict[str, Any] = {}
+        self._held: List[Tuple[str, int, bytes]] = []
+        self._bytes = 0
 
     def say(self, **state: Any) -> None:
         """Tell how the job is doing."""
@@ -61,6 +63,19 @@ class Parcels:
                 self._write("driver.json", text)
             else:
                 self.send([("driver.json", -1, text)])
+
+    def add(self, pieces: Sequence[Tuple[str, int, bytes]]) -> None:
+        """Have parts of files sent with the next parcel: one for each of a thousand replicas would
+        be more than anybody can fetch."""
+        self._held += pieces
+        self._bytes += sum(len(content) for _, _, content in pieces)
+        if self._bytes >= replica.PARCEL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was added."""
+        held, self._held, self._bytes = self._held, [], 0
+        self.send(held)
 
     def send(self, pieces: Sequence[Tuple[str, int, bytes]]) -> None:
         """Send parts of files: a path, the place there, -1 for a whole file, and bytes."""
@@ -233,10 +248,11 @@ class Driver:
             except ray.exceptions.RayError as error:
                 self._lost[number] = _brief(error)
                 continue
-            self._parcels.send(pieces)
+            self._parcels.add(pieces)
             heard = heard or bool(pieces)
             if code is not None and not pieces:
                 self._codes[number] = code
+        self._parcels.flush()
         return heard
 
     def _is_up(self, number: int) -> bool:

@@ -184,7 +184,7 @@ class RayService(SharedFolderService[RaySpec]):
         if phase == "waiting for nodes":
             return Observed(State.QUEUED, phase, reason=reason)
         if phase in ("running", "ended"):
-            return Observed(State.RUNNING)
+            return Observed(State.RUNNING, reason=self.failing())
         return Observed(State.STARTING, phase or "starting the driver")
 
     def give(self, order: Order, files: Mapping[str, Path]) -> None:

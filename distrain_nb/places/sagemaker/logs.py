@@ -9,7 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError
@@ -141,7 +141,7 @@ class MetricDefinitions:
         for name, value in self._numbers(entry.text):
             points.append((name, counts[name], value))
             counts[name] += 1
-        return replace(entry, points=tuple(points))
+        return entry._replace(points=tuple(points))
 
     def _numbers(self, text: str) -> Iterator[tuple[str, float]]:
         for name, pattern in self.patterns.items():

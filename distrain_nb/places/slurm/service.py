@@ -262,7 +262,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         waits = state is State.QUEUED
         before = f"{counted(ahead, 'job')} before it" if ahead else ""
         why = filter(None, (reason_text(row.reason), before)) if waits else ()
-        reason = trouble or "; ".join(why)
+        reason = trouble or "; ".join(why) or ("" if waits else self.failing())
         return Observed(state, phase, reason=reason, expected=row.start if waits else 0.0)
 
     def _ended(self, state: str, outcome: Observed | None) -> Observed:

@@ -51,6 +51,7 @@ class EventFolder:
         self._lines: dict[Key, _Line] = {}
         self._attempts: list[float] = []  # when those after the first began
         self.non_scalars = NonScalars()
+        self.changes = 0  # how often a read has found points, or has lost some
 
     def read(self) -> dict[Key, Points]:
         """Return what has been written since the last call, of dtype POINT, in order of arrival.
@@ -68,6 +69,7 @@ class EventFolder:
             for base, stretch in file.read():
                 self._take(series, stretch, news)
                 self.non_scalars.add(series, path, base, stretch)
+        self.changes += bool(news)
         return {
             key: pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             for key, pieces in news.items()

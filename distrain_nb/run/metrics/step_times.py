@@ -7,7 +7,7 @@ the exchange, which ends for all at once: who comes last waits the least.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -43,6 +43,7 @@ FEWEST_STEPS, SHORTEST_S = 10, 10.0
 DATA_SHARE, EXCHANGE_SHARE, SAVE_SHARE, LATE_SHARE = 0.2, 0.25, 0.1, 0.1
 LATE_S = 0.005
 MOST_WORKERS = 32
+MOST_COMPARED = 64  # ranks
 _NAMES = {
     DATA: "waiting for data",
     COMPUTE: "computing",
@@ -62,16 +63,25 @@ class StepTimesFolder(EventFolder):
 
     def __init__(self, run_folder: Path) -> None:
         super().__init__(run_folder / EVENTS_FOLDER / STEP_TIMES_FOLDER)
+        # As of the last read, which a page asks about many times.
+        self._shown: tuple[Key, ...] | None = None
+        self._times: StepTimes | None = None
 
     def read(self) -> dict[Key, Points]:
         series = {key.series for key in super().read()}
+        if not series:
+            return {}
+        self._shown = self._times = None
         return {key: self.points(key) for key in self.keys if _series_of(key) in series}
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
-        shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
-        return tuple(Key(key.tag, f"ms a step, {key.series.replace('-', ' ')}") for key in shown)
+        if self._shown is None:
+            keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
+            shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
+            titles = {key.series: f"ms a step, {key.series.replace('-', ' ')}" for key in shown}
+            self._shown = tuple(Key(key.tag, titles[key.series]) for key in shown)
+        return self._shown
 
     def _is_shown(self, key: Key) -> bool:
         return key.tag in (DATA, COMPUTE) or bool(super().points(key)["value"].any())
@@ -94,7 +104,7 @@ class StepTimesFolder(EventFolder):
         """Return one number for each window of a rank: 0 where a window doesn't have it."""
         windows = super().points(Key(series, STEPS))["step"]
         values = np.zeros(len(windows))
-        if Key(series, tag) in super().keys:
+        if Key(series, tag) in self._lines:
             points = super().points(Key(series, tag))
             places = np.searchsorted(windows, points["step"])
             within = places < len(windows)
@@ -103,12 +113,18 @@ class StepTimesFolder(EventFolder):
 
     def times(self) -> StepTimes:
         """Return the times of all ranks that there are so far."""
-        names = {key.series for key in super().keys if key.tag == STEPS}
-        ranks = {_rank_of(name): self._rank(name) for name in names}
-        return StepTimes({rank: ranks[rank] for rank in sorted(ranks) if ranks[rank].steps})
+        if self._times is None:
+            tags: dict[str, list[str]] = {}
+            for key in super().keys:
+                tags.setdefault(key.series, []).append(key.tag)
+            ranks = {
+                _rank_of(of): self._rank(of, all_) for of, all_ in tags.items() if STEPS in all_
+            }
+            self._times = StepTimes({n: ranks[n] for n in sorted(ranks) if ranks[n].steps})
+        return self._times
 
-    def _rank(self, series: str) -> RankTimes:
-        tags = [key.tag for key in super().keys if key.series == series and key.tag not in FACTS]
+    def _rank(self, series: str, all_tags: Iterable[str]) -> RankTimes:
+        tags = [tag for tag in all_tags if tag not in FACTS]
         ends = super().points(Key(series, STEPS))["step"].astype(np.float64)
         counts = self.column(series, STEPS)
         # The first window is the first step. A job that was restarted counts from 1 again.
@@ -150,12 +166,17 @@ class RankTimes:
         values = self.seconds.get(kind)
         return 0.0 if values is None else float((values * self.counts).sum() / self.counts.sum())
 
+    @property
+    def exchange(self) -> Numbers:
+        """The seconds of the exchange in each window."""
+        return self.seconds.get(EXCHANGE, np.zeros(len(self.ends)))
+
     def median(self, kind: str, since: int = 0) -> float:
         """Return the median seconds of a kind in the windows from that one on."""
         values = self.seconds.get(kind)
         return 0.0 if values is None else float(np.median(values[since:]))
 
-    @property
+    @cached_property
     def step_s(self) -> float:
         return sum(self.means.values())
 
@@ -166,7 +187,7 @@ class StepTimes:
 
     ranks: Mapping[int, RankTimes]
 
-    @property
+    @cached_property
     def step_s(self) -> float:
         """Mean seconds of a step, over all ranks; 0 before the first."""
         return sum(r.step_s for r in self.ranks.values()) / max(1, len(self.ranks))
@@ -189,7 +210,7 @@ class StepTimes:
         """Return the share of a step that a kind takes, over all ranks."""
         return self.mean(kind) / self.step_s if self.step_s else 0.0
 
-    @property
+    @cached_property
     def sentence(self) -> str:
         """The shares in one sentence: `a step takes 20 ms: 61 % waiting for data, …`."""
         named = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
@@ -201,7 +222,7 @@ class StepTimes:
         ]
         return f"a step takes {_ms(self.step_s)}: {', '.join(parts)}"
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What costs much of a step, and what to write; none before ten steps and ten seconds."""
         steps = min((r.steps for r in self.ranks.values()), default=0)
@@ -256,7 +277,8 @@ class StepTimes:
         """Return the finding about the rank that comes last to the exchange, if one does."""
         if len(self.ranks) < 2 or not self.mean(EXCHANGE):
             return None
-        delays = {rank: _delays(rank, self.ranks) for rank in self.ranks}
+        usual = _exchange_of_others(self.ranks)
+        delays = {rank: _delays(times, usual[rank]) for rank, times in self.ranks.items()}
         rank, (seconds, window) = max(delays.items(), key=lambda item: item[1][0])
         if seconds < max(LATE_S, LATE_SHARE * self.step_s):
             return None
@@ -285,17 +307,25 @@ class StepTimes:
         return f"{_NAMES.get(kind, kind)} takes it {_ms(more[kind])} longer; {todo}"
 
 
-def _delays(rank: int, ranks: Mapping[int, RankTimes]) -> tuple[float, int]:
+def _exchange_of_others(ranks: Mapping[int, RankTimes]) -> dict[int, Numbers]:
+    """Return for each rank how long the exchange of others takes in its windows, in the middle: of
+    MOST_COMPARED ranks where there are more, as all pairs of a thousand would take seconds."""
+    compared = list(ranks)[:: math.ceil(len(ranks) / MOST_COMPARED)]
+    every = np.concatenate([times.ends for times in ranks.values()])
+    rows = np.array([np.interp(every, ranks[n].ends, ranks[n].exchange) for n in compared])
+    places = np.cumsum([len(times.ends) for times in ranks.values()])[:-1]
+    usual = dict(zip(ranks, np.split(np.median(rows, axis=0), places), strict=True))
+    parts = dict(zip(ranks, np.split(rows, places, axis=1), strict=True))
+    for place, rank in enumerate(compared):
+        usual[rank] = np.median(np.delete(parts[rank], place, axis=0), axis=0)
+    return usual
+
+
+def _delays(times: RankTimes, usual: Numbers) -> tuple[float, int]:
     """Return by how many seconds a rank comes after the others to the exchange, and the window
     since which it does."""
-    times = ranks[rank]
     none = np.zeros(len(times.ends))
-    others = [
-        np.interp(times.ends, r.ends, r.seconds.get(EXCHANGE, np.zeros(len(r.ends))))
-        for n, r in ranks.items()
-        if n != rank
-    ]
-    delays = np.median(others, axis=0) - times.seconds.get(EXCHANGE, none)
+    delays = usual - times.exchange
     step = sum(times.seconds.values(), none)
     on_time = np.flatnonzero(delays < np.maximum(LATE_S, LATE_SHARE * step))
     window = int(on_time[-1]) + 1 if len(on_time) else 0

@@ -6,6 +6,7 @@ import zlib
 from base64 import b64encode
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
@@ -82,9 +83,16 @@ def overlay(runs: Iterable[Run], query: Query) -> ChartsAnswer:
 
 def _state_of(events: EventFolder) -> str:
     """Return a checksum that changes with every new point, value and note."""
-    lines = [(key, events.points(key)) for key in events.keys]
-    newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
+    changes, newest = _newest.get(events, (-1, ""))
+    if changes != events.changes:  # to look at the lines of a thousand ranks takes a while
+        lines = [(key, events.points(key)) for key in events.keys]
+        newest = _checksum([(*key, len(of), *of[-1:].tolist()) for key, of in lines])
+        _newest[events] = events.changes, newest
     return _checksum((newest, events.non_scalars.count, events.notes))
+
+
+# By folder of events that is open: its changes so far, and the checksum of its lines then.
+_newest: WeakKeyDictionary[EventFolder, tuple[int, str]] = WeakKeyDictionary()
 
 
 def _checksum(value: object) -> str:

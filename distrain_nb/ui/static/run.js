@@ -44,6 +44,11 @@ function choice(label, entries, onChange) {
   return menu;
 }
 var mine = Math.random().toString(36).slice(2);
+var ids = 0;
+function uid(what) {
+  ids += 1;
+  return `dn-${what}-${mine}-${ids}`;
+}
 function write(node, text2) {
   if (node.textContent !== text2) node.textContent = text2;
 }
@@ -1713,8 +1718,8 @@ var Toolbar = class {
    * @returns {HTMLElement[]}
    */
   processes(entries) {
+    if (entries.length > MOST_CHIPS) return this.finder(entries);
     const all = [["", "all"], ...entries];
-    if (entries.length > MOST_CHIPS) return [this.menu("show the lines of", "process", all)];
     const chips = all.map(([process, label]) => {
       const choose = () => {
         for (const other of chips) other.setAttribute("aria-pressed", String(other === chip));
@@ -1729,6 +1734,38 @@ var Toolbar = class {
       return chip;
     });
     return chips;
+  }
+  /**
+   * A field that finds one of a thousand ranks by its name or its number alone.
+   * @param {[process: string, label: string][]} entries
+   */
+  finder(entries) {
+    const chosen = entries.find(([process]) => process === this.log.rows.filter.process)?.[1] ?? "";
+    const choose = () => {
+      const process = processNamed(entries, field.value);
+      if (process === void 0) this.say(`no process is called ${field.value}`);
+      else if (process !== this.log.rows.filter.process) this.choose({ process });
+    };
+    const list2 = element("datalist", { id: uid("processes") }, ...entries.map(([, label]) => new Option(label)));
+    const field = element("input", {
+      class: "dn-process",
+      type: "search",
+      list: list2.id,
+      placeholder: `all ${entries.length}`,
+      value: chosen,
+      autocomplete: "off",
+      spellcheck: "false",
+      size: "10",
+      "aria-label": "show the lines of",
+      title: "Show the lines of one process: rank 7, or 7",
+      onkeydown: (event) => event.stopPropagation(),
+      onchange: choose,
+      // What was picked from the list counts at once, what is typed when it is complete.
+      oninput: ({ inputType }) => {
+        if (!field.value || !inputType || inputType === "insertReplacementText") choose();
+      }
+    });
+    return [field, list2];
   }
   /**
    * @param {string} label
@@ -1798,6 +1835,12 @@ var Toolbar = class {
 };
 function pairs(names) {
   return names.map((name) => [name, name]);
+}
+function processNamed(entries, text2) {
+  const wanted = text2.trim().toLowerCase();
+  if (!wanted) return "";
+  const by = (fits) => entries.find(([, label]) => fits(label.toLowerCase()))?.[0];
+  return by((label) => label === wanted) ?? by((label) => label.endsWith(` ${wanted}`));
 }
 function noOutput({ final, phase, state }, isRead = true) {
   if (!isRead) return "reading the log…";

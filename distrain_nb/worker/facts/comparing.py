@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import FrozenSet, Iterable, List, Tuple
+from typing import FrozenSet, Iterable, List, Optional, Tuple
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.copies import loss_deviations, weight_deviations
@@ -64,12 +64,16 @@ def is_ignored(code: str, ignored: Iterable[str]) -> bool:
     return code in names or code.partition(".")[0] in names
 
 
-def deviations_in(events_folder: Path, ignored: str = "") -> Tuple[Deviation, ...]:
-    """Return what deviates in the run with this folder of event files, as far as it is known."""
+def deviations_in(
+    events_folder: Path, ignored: str = "", ranks: Optional[Tuple[int, ...]] = None
+) -> Tuple[Deviation, ...]:
+    """Return what deviates in the run with this folder of event files, as far as it is known:
+    between all its ranks, or between these."""
     return _compared(
         events_folder,
-        tuple(sizes(events_folder).items()),
+        tuple(sizes(events_folder, ranks).items()),
         frozenset(filter(None, ignored.split(","))),
+        ranks,
     )
 
 
@@ -78,6 +82,7 @@ def _compared(
     events_folder: Path,
     files: Tuple[Tuple[str, int], ...],
     ignored: FrozenSet[str],
+    ranks: Optional[Tuple[int, ...]],
 ) -> Tuple[Deviation, ...]:
     """Compare again where a file has grown."""
-    return tuple(compare(read_facts(events_folder), ignored)) if files else ()
+    return tuple(compare(read_facts(events_folder, ranks), ignored)) if files else ()

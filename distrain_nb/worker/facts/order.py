@@ -53,8 +53,9 @@ def order_deviations(facts: Facts) -> Iterator[Deviation]:
                 calls.setdefault((generation, group, number), {})[rank] = _Call(*fields)
         for key, call in _marked(noted):
             calls.setdefault(key, {}).setdefault(rank, call)
+    members = {name: frozenset(ranks) for name, ranks in groups.items()}
     for key in sorted(calls, key=lambda key: (key[0], key[2])):
-        by_rank = {r: c for r, c in calls[key].items() if r in groups.get(key[1], ())}
+        by_rank = {r: c for r, c in calls[key].items() if r in members.get(key[1], ())}
         first = by_rank[min(by_rank)] if by_rank else None
         if first and any(first.conflicts(call) for call in by_rank.values()):
             yield _mixed(key, by_rank)

@@ -137,10 +137,11 @@ def begin() -> bool:
     return True
 
 
-def read_facts(events_folder: Path) -> Dict[int, List[Fact]]:
-    """Return the facts of the newest attempt, by rank; a line that is being written is left out."""
+def read_facts(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[int, List[Fact]]:
+    """Return the facts of the newest attempt, by rank, of all or of these; a line that is being
+    written is left out."""
     read = {}
-    for path in sorted((events_folder / FACTS_FOLDER).glob(_NAME.format("*"))):
+    for path in _files(events_folder, ranks):
         number = path.stem.rpartition("-")[2]
         facts = list(_facts_in(path))
         if number.isdigit() and facts and facts[0].get("kind") == BEGIN:
@@ -160,10 +161,18 @@ def settle(events_folder: Path, ranks: Iterable[int]) -> None:
                 file.write(b"".join(_line(MARK, {"text": m["text"]}) for m in _mark_beside(path)))
 
 
-def sizes(events_folder: Path) -> Dict[str, int]:
-    """Return the bytes of each file of facts: equal sizes have equal facts."""
-    paths = (events_folder / FACTS_FOLDER).glob(_NAME.format("*"))
-    return {path.name: path.stat().st_size for path in sorted(paths)}
+def sizes(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[str, int]:
+    """Return the bytes of each file of facts, of all ranks or of these: equal sizes have equal
+    facts."""
+    return {path.name: path.stat().st_size for path in _files(events_folder, ranks)}
+
+
+def _files(events_folder: Path, ranks: Optional[Iterable[int]]) -> List[Path]:
+    folder = events_folder / FACTS_FOLDER
+    if ranks is None:
+        return sorted(folder.glob(_NAME.format("*")))
+    paths = (folder / _NAME.format(rank) for rank in ranks)
+    return [path for path in paths if path.exists()]
 
 
 def of_kind(facts: Sequence[Fact], kind: str) -> List[Fact]:

@@ -33,10 +33,11 @@ SESSION_VARIABLE = "DISTRAIN_SESSION"  # `member.py`: seconds without an order u
 
 CODE, OUTPUT, VARIABLES, REPLICAS = "code", "output", "variables.json", "replicas"
 DELIVERED = "delivered"  # in a replica's folder: its results are in the output
-ADDRESSES = "addresses"
+ADDRESSES, ALL = "addresses", "all"
 # Replicas of a large job come up minutes apart.
 ALL_ARE_UP_WITHIN_S = 1800.0
 LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.05, 1.0
+LOOK_SELDOM_FROM = 256  # replicas: more of them look as often all together as so many
 
 _held: List[system.HeldPort] = []  # for as long as this process lives
 
@@ -151,23 +152,41 @@ def _own_host() -> str:
 
 
 def _met(job: Path, index: int, count: int, address: str) -> List[str]:
-    """Say where this replica is, and hear it of the others."""
+    """Say where this replica is, and hear it of the others: the first collects what all say, as
+    the folder would be read a million times if each of a thousand asked each."""
     attempt = _attempt()
     meeting = job / REPLICAS / (ADDRESSES if attempt < 2 else f"{ADDRESSES}.{attempt}")
     meeting.mkdir(parents=True, exist_ok=True)
-    paths = [meeting / str(number) for number in range(count)]
+    mine, every = meeting / str(index), meeting / ALL
+    addresses = {index: address}
     end, pause = time.monotonic() + ALL_ARE_UP_WITHIN_S, LOOK_FIRST_S
+    seldom = LOOK_AT_LEAST_EVERY_S * max(1.0, count / LOOK_SELDOM_FROM)
     while True:
         # Each time: a network file system remembers what isn't there until the folder changes.
-        replace_file(paths[index], address.encode())
-        texts = [_read(path) for path in paths]
-        missing = [number for number, text in enumerate(texts) if text is None]
-        if not missing:
-            return [text for text in texts if text is not None]
+        replace_file(mine, address.encode())
+        if index == 0:
+            _hear(meeting, count, addresses)
+            if len(addresses) == count:
+                texts = [addresses[number] for number in range(count)]
+                replace_file(every, "\n".join(texts).encode())
+                return texts
+        text = _read(every) if index else None
+        if text is not None:
+            return text.split("\n")
         if time.monotonic() > end:
-            raise NotUp(f"replica {missing[0]} of {count} has not come up in half an hour")
+            _hear(meeting, count, addresses)
+            missing = next((n for n in range(count) if n not in addresses), 0)
+            raise NotUp(f"replica {missing} of {count} has not come up in half an hour")
         time.sleep(pause)
-        pause = min(2 * pause, LOOK_AT_LEAST_EVERY_S)
+        pause = min(2 * pause, seldom)
+
+
+def _hear(meeting: Path, count: int, addresses: Dict[int, str]) -> None:
+    """Add the addresses that others have said since."""
+    for number in range(count):
+        text = None if number in addresses else _read(meeting / str(number))
+        if text is not None:
+            addresses[number] = text
 
 
 def _read(path: Path) -> Optional[str]:

@@ -1,8 +1,9 @@
 """Compares what ranks note of their training while they run, and says what deviates once.
 
 The comparison reads files alone, in a thread of its own, and again when all ranks have ended. On
-several machines each supervisor compares the ranks whose files it sees; the one that has rank 0
-speaks for those that share a folder.
+several machines the supervisor of rank 0 compares all ranks whose files it sees, and speaks for
+them. Every other one compares its own ranks: did each read the files of all, a shared folder would
+be read as often as the square of the machines.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class DeviationWatch:
     def _compare(self) -> None:
         try:
             if self._events is not None:
-                self._deviations = deviations_in(self._events, self._ignored)
+                mine = None if self._speaks else tuple(self._ranks)
+                self._deviations = deviations_in(self._events, self._ignored, mine)
         except Exception:  # files of another version, a folder that is away
             traceback.print_exc()  # into the supervisor's own log
 

@@ -1,6 +1,6 @@
 // What is above the log: filters, search, and what can be done with it.
 
-import { button, choice, download, element, saveAs, toggle, write } from "../dom.js";
+import { button, choice, download, element, saveAs, toggle, uid, write } from "../dom.js";
 import { serverAddress } from "../source.js";
 import { plural, thousands } from "../words.js";
 import { colourOf, lineText } from "./line.js";
@@ -90,9 +90,9 @@ export class Toolbar {
    * @returns {HTMLElement[]}
    */
   processes(entries) {
+    if (entries.length > MOST_CHIPS) return this.finder(entries);
     /** @type {[string, string][]} */
     const all = [["", "all"], ...entries];
-    if (entries.length > MOST_CHIPS) return [this.menu("show the lines of", "process", all)];
     const chips = all.map(([process, label]) => {
       const choose = () => {
         for (const other of chips) other.setAttribute("aria-pressed", String(other === chip));
@@ -107,6 +107,32 @@ export class Toolbar {
       return chip;
     });
     return chips;
+  }
+
+  /**
+   * A field that finds one of a thousand ranks by its name or its number alone.
+   * @param {[process: string, label: string][]} entries
+   */
+  finder(entries) {
+    const chosen = entries.find(([process]) => process === this.log.rows.filter.process)?.[1] ?? "";
+    const choose = () => {
+      const process = processNamed(entries, field.value);
+      if (process === undefined) this.say(`no process is called ${field.value}`);
+      else if (process !== this.log.rows.filter.process) this.choose({ process });
+    };
+    const list = element("datalist", { id: uid("processes") }, ...entries.map(([, label]) => new Option(label)));
+    const field = element("input", {
+      class: "dn-process", type: "search", list: list.id, placeholder: `all ${entries.length}`, value: chosen,
+      autocomplete: "off", spellcheck: "false", size: "10",
+      "aria-label": "show the lines of", title: "Show the lines of one process: rank 7, or 7",
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.stopPropagation(),
+      onchange: choose,
+      // What was picked from the list counts at once, what is typed when it is complete.
+      oninput: (/** @type {InputEvent} */ { inputType }) => {
+        if (!field.value || !inputType || inputType === "insertReplacementText") choose();
+      },
+    });
+    return [field, list];
   }
 
   /**
@@ -188,6 +214,19 @@ export class Toolbar {
  * @returns {[string, string][]}
  */
 function pairs(names) { return names.map((name) => [name, name]); }
+
+/**
+ * The process that a reader means by its name, or by the number in it; empty for all, undefined where
+ * there is none.
+ * @param {[process: string, label: string][]} entries
+ * @param {string} text
+ */
+export function processNamed(entries, text) {
+  const wanted = text.trim().toLowerCase();
+  if (!wanted) return "";
+  const by = (/** @type {(label: string) => boolean} */ fits) => entries.find(([, label]) => fits(label.toLowerCase()))?.[0];
+  return by((label) => label === wanted) ?? by((label) => label.endsWith(` ${wanted}`));
+}
 
 /**
  * What is said in place of a log that has no line.
