@@ -364,8 +364,7 @@ def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
     lines = _import_lines(found)
-    repeated = imports_of(ast.parse("
-".join(lines))) if lines else ()
+    repeated = imports_of(ast.parse("\n".join(lines))) if lines else ()
     statements = statements_of((*found.values(), *gathering.repeated))
     executed = [i for statement in statements for i in statement.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
