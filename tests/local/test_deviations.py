@@ -78,6 +78,15 @@ def test_an_unknown_code_is_refused(home: Path) -> None:
         start("pass", ignore=["gradient.bypassed"])
 
 
+def test_weights_that_are_compared_at_the_end_are_no_exchange(home: Path) -> None:
+    compares = """
+every = [torch.zeros(8, 16) for _ in range(world)]
+dist.all_gather(every, net[0].weight.detach().T.contiguous())
+"""
+    (finding,) = about_ranks(ended(start(BYPASSED.faulty + compares)))
+    assert finding.code == "gradients.bypassed"
+
+
 @pytest.mark.parametrize("pause", ["", "        __import__('time').sleep(1)\n"])
 def test_strict_ends_the_run(home: Path, pause: str) -> None:
     text = BYPASSED.faulty.replace(

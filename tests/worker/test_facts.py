@@ -120,6 +120,19 @@ def test_a_program_that_averages_weights_itself_goes_round_ddp_on_purpose() -> N
     assert codes([*one, end()], [*other, end()]) == ["gradients.no-sync"]
 
 
+def test_weights_that_are_gathered_behind_the_last_step_are_averaged_only_if_they_are_equal() -> (
+    None
+):
+    def ended(last: float, final: float) -> list[Fact]:
+        stepped = [MODULE, weights(0, 0.5), weights(1, last, bypassed=1)]
+        after = {"kind": "final", "of": "module 0", "weights": gradients(final)}
+        return [*stepped, calls(large=True), after, end(large=False, large_after=True)]
+
+    assert codes(ended(0.4, 0.4), ended(0.3, 0.3)) == ["gradients.bypassed"]
+    assert codes(ended(0.4, 0.35), ended(0.3, 0.35)) == []
+    assert codes(ended(0.4, 0.4)[:-1], ended(0.3, 0.3)[:-1]) == []  # more steps may follow
+
+
 def test_ranks_of_other_groups_are_not_compared() -> None:
     one = [{**MODULE, "ranks": [0, 2]}, weights(0, 0.5), weights(1, 0.4)]
     other = [{**MODULE, "ranks": [1, 3]}, weights(0, 0.5), weights(1, 0.1)]

@@ -26,6 +26,7 @@ Facts = Mapping[int, Sequence[Fact]]  # by rank
 # Kinds of facts.
 BEGIN, END = "begin", "end"
 MODULE, OPTIMIZER, WEIGHTS = "module", "optimizer", "weights"
+FINAL = "final"  # weights at the end, whatever has changed them
 LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
 PROOF = "proof"  # that steps have parted from those of one rank

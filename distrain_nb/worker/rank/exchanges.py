@@ -43,6 +43,7 @@ class Exchanges:
         self._has_ended = False  # a group, and none has begun since
         self._noted = -1  # the number of the last record
         self._looks = False
+        self.large_ns: List[int] = []  # the first and last that the program may exchange weights by
         self._texts: Dict[Tuple[Any, ...], str] = {}  # of marks
 
     def skip(self) -> None:
@@ -71,11 +72,15 @@ class Exchanges:
         ]
         calls = [self._call(entry) for entry in shown if _is_compared(entry)]
         large, since = WATCH.largest, WATCH.began_ns
-        has_large = any(
-            since and int(entry["time_created_ns"]) > since and _is_by_hand(entry, large)
+        times = [
+            int(entry["time_created_ns"])
             for entry in entries
-        )
-        RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=has_large)
+            if since and int(entry["time_created_ns"]) > since and _is_by_hand(entry, large)
+        ]
+        if times:
+            every = [*self.large_ns, *times]
+            self.large_ns = [min(every), max(every)]
+        RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=bool(times))
 
     def _call(self, entry: Dict[str, Any]) -> Call:
         frames = entry.get("frames") or ()

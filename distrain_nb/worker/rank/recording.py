@@ -60,7 +60,7 @@ def end(*, failed: bool) -> None:
     exchanges.safely_noted(exchanges.EXCHANGES.end)
     fields: Dict[str, Any] = {}
     try:
-        fields = WATCH.end()
+        fields = WATCH.end(exchanges.EXCHANGES.large_ns)
     except Exception as error:  # a GPU that has failed answers nothing more
         RECORD.note(TROUBLE, error=repr(error))
     RECORD.end(failed=failed, **fields)

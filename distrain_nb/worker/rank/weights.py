@@ -14,9 +14,9 @@ import sys
 import time
 import weakref
 from threading import get_ident
-from typing import Any, Callable, Dict, Iterator, List, Set
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 
-from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.facts.record import FINAL, LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
 from distrain_nb.worker.rank.projections import projections
 from distrain_nb.worker.rank.stacks import place
 
@@ -33,12 +33,10 @@ MarkOf = Callable[[Any, str], str]  # of a module and the line that calls it
 class _Copies:
     """Tensors of which ranks should have equal copies, and the steps that they have made."""
 
-    is_wrapped = False  # so that it is known what exchanges their gradients
-
     def __init__(self, kind: str, number: int) -> None:
         self.name = f"{kind} {number}"
         self.steps = 0
-        self.has_exchanged, self.is_held = True, False  # since its last step
+        self.has_exchanged = self.is_held = False  # since its last step, by a wrapper
         self._due = 1
         self._version = self._pointer = 0  # what changes when others write the first tensor
         self._first: Any = None
@@ -62,7 +60,7 @@ class _Copies:
         self.steps += 1
         if not self.has_exchanged:
             self.step_alone()
-        self.has_exchanged, self.is_held = not self.is_wrapped, False
+        self.has_exchanged = self.is_held = False
         for group in optimizer.param_groups:
             rate = group.get("lr")
             if type(rate) is float:  # a tensor would have to be waited for
@@ -74,7 +72,8 @@ class _Copies:
             self._version = tensor._version  # not of all: it is a look in each step
 
     def step_alone(self) -> None:
-        """Note a step since whose last one nothing was exchanged."""
+        """Note a step since whose last one no wrapper has exchanged anything."""
+        WATCH.alone_ns = time.time_ns()
 
     def _note_step(self, optimizer: Any) -> None:
         self._due *= 2
@@ -128,14 +127,11 @@ class _Copies:
 class _Module(_Copies):
     """A module under DDP, and how its gradients were exchanged."""
 
-    is_wrapped = True
-
     def __init__(self, number: int, ddp: Any, ranks: List[int], mark_of: MarkOf) -> None:
         super().__init__("module", number)
         self._mark_of = mark_of
         self._ddp = weakref.ref(ddp)
         self.exchanges = self.held_steps = self.bypassed_steps = 0
-        self.has_exchanged = False
         self.called_at = ""
         self.mark = ""  # of its exchange, if that has one
         self.bypass = ""  # the line that calls what DDP wraps
@@ -161,6 +157,7 @@ class _Module(_Copies):
         self.mark = self._mark_of(ddp, self.called_at)
 
     def step_alone(self) -> None:
+        super().step_alone()
         self.held_steps += self.is_held
         self.bypassed_steps += not self.is_held
         if not self.is_held:
@@ -234,6 +231,7 @@ class TrainingWatch:
         self.steps = 0  # of all optimizers
         self._backwards = 0
         self.began_ns = 0  # when the first step was made
+        self.alone_ns = 0  # when the last one was that no wrapper has exchanged anything for
         self._is_finite = True
         self.joins = False
         self.is_sharded = False
@@ -328,11 +326,20 @@ class TrainingWatch:
         """The elements of the largest parameter that is followed."""
         return max((t.numel() for copies in self._all() for t in copies.tensors()), default=1)
 
-    def end(self) -> Dict[str, Any]:
-        """Note the last steps. Return what the fact of the end has of them."""
+    def end(self, large_ns: Sequence[int]) -> Dict[str, Any]:
+        """Note the last steps. Return what the fact of the end has of them.
+
+        `large_ns` are the times of the first and last collective by which the program may have
+        exchanged weights or gradients itself.
+        """
+        after = any(ns > self.alone_ns for ns in large_ns)
         for copies in self._all():
             copies.end()
+            if after:
+                RECORD.note(FINAL, of=copies.name, weights=projections(copies.tensors()))
         return {
+            "large": any(ns <= self.alone_ns for ns in large_ns),
+            "large_after": after,
             "steps": {copies.name: copies.steps for copies in self._all()},
             "exchanges": {m.name: m.exchanges for m in self._modules.values()},
             "backwards": self._backwards,
