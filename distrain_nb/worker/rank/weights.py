@@ -288,9 +288,9 @@ class TrainingWatch:
         self._outer = key
         entry = self._stepping.get(key)
         if entry is None or entry.count != len(optimizer.param_groups):
-            copies = self._copies(optimizer)
             gone = functools.partial(self._forget, key)
-            entry = self._stepping[key] = _Stepping(optimizer, copies, gone)
+            entry = _Stepping(optimizer, self._copies(optimizer), gone)
+            self._stepping[key] = entry
             self.began_ns = self.began_ns or time.time_ns()
             for copies in entry.copies:
                 copies.before_step()
