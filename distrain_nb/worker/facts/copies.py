@@ -182,8 +182,8 @@ def _exchanges_by_hand(facts: Facts, ranks: Iterable[int], name: str) -> bool:
     is_after = False
     for rank, end in ends.items():
         calls = of_kind(facts[rank], COLLECTIVES)
-        known = end if end and "large" in end[0] else calls
-        if any(fact.get("large") for fact in known):
+        last = end if end and "large" in end[0] else calls
+        if any(fact.get("large") for fact in last):
             return True
         is_after |= bool(end and end[0].get("large_after"))
     final = {r: f for r in ends for f in of_kind(facts[r], FINAL) if f["of"] == name}

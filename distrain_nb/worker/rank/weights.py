@@ -17,11 +17,15 @@ from threading import get_ident
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 
 from distrain_nb.worker.facts.record import FINAL, LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.rank.optimizers import (
+    hyperparameters,
+    is_of_horovod,
+    names_by_horovod,
+)
 from distrain_nb.worker.rank.projections import projections
 from distrain_nb.worker.rank.stacks import place
 
 _SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
-_HYPERPARAMETERS = ("lr", "weight_decay", "momentum", "betas", "eps")
 _MOST_UNREACHED = 64
 _SETTLED = 16  # steps, after which an optimizer is known to make them alone
 _SMALL = ("torch.float16", "torch.bfloat16")
@@ -120,7 +124,7 @@ class _Copies:
     def _settings(self) -> Dict[str, Any]:
         """Return the settings of the optimizer now, and the sum of its rates so far."""
         optimizer = self._optimizer and self._optimizer()
-        values = _hyperparameters(optimizer) if optimizer is not None else []
+        values = hyperparameters(optimizer) if optimizer is not None else []
         return {"values": values, "rates": self._rates}
 
 
@@ -196,7 +200,7 @@ class _Loose(_Copies):
             OPTIMIZER,
             of=self.name,
             shapes=[list(parameter.shape) for parameter in parameters],
-            names=_names_by_horovod(optimizer, parameters),
+            names=names_by_horovod(optimizer, parameters),
             horovod=is_of_horovod(optimizer),
             others=others,
             place=place(),
@@ -384,17 +388,6 @@ def is_shard(tensor: Any) -> bool:
     return bool(names.intersection(_SHARDS)) or hasattr(tensor, "_is_flat_param")
 
 
-def is_of_horovod(optimizer: Any) -> bool:
-    """Return whether Horovod exchanges what an optimizer reads."""
-    synchronize = getattr(type(optimizer), "synchronize", None)
-    return str(getattr(synchronize, "__module__", "")).startswith("horovod.")
-
-
-def _names_by_horovod(optimizer: Any, parameters: List[Any]) -> List[str]:
-    names = getattr(optimizer, "_parameter_names", None) or {}
-    return [str(names.get(parameter, "")) for parameter in parameters]
-
-
 def _has_world() -> bool:
     """Return whether the program has made a group of ranks, by PyTorch or Horovod."""
     c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
@@ -403,13 +396,3 @@ def _has_world() -> bool:
     sets: Any = sys.modules.get("horovod.common.process_sets")
     ranks: Any = getattr(getattr(sets, "global_process_set", None), "ranks", None)
     return len(ranks or ()) > 1
-
-
-def _hyperparameters(optimizer: Any) -> List[List[float]]:
-    """Return the numbers of each group of an optimizer that steps depend on."""
-    groups = []
-    for group in optimizer.param_groups:
-        values = [group[name] for name in _HYPERPARAMETERS if name in group]
-        flat = [n for value in values for n in (value if isinstance(value, tuple) else (value,))]
-        groups.append([float(number) for number in flat if isinstance(number, (int, float))])
-    return groups
