@@ -29,7 +29,7 @@ from distrain_nb.worker.facts.record import RECORD
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 data = TensorDataset(torch.randn(64000, 256), torch.randn(64000, 1))
-layers = [torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU()) for _ in range(6)]
+layers = [torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU()) for _ in range(10)]
 model = DistributedDataParallel(torch.nn.Sequential(*layers, torch.nn.Linear(256, 1)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 sampler = DistributedSampler(data)

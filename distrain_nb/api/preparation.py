@@ -209,8 +209,8 @@ def _refuse_proof(layout: Layout, plan: Plan) -> None:
     batches of all, which its machine has to have."""
     if layout.size > 1:
         raise OptionError(
-            f"--prove needs all ranks on one machine, and this layout has {layout.size}: leave out "
-            "the others, and give --ranks-per-replica"
+            f"--prove compares the ranks of one replica, and this layout has {layout.size} "
+            "replicas: leave out the others, and give --ranks-per-replica 2"
         )
     if plan.ranks_per_replica < 2:
         raise OptionError("--prove compares several ranks with one: give --ranks-per-replica 2")

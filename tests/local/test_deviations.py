@@ -78,6 +78,15 @@ def test_an_unknown_code_is_refused(home: Path) -> None:
         start("pass", ignore=["gradient.bypassed"])
 
 
+def test_weights_that_are_compared_at_the_end_are_no_exchange(home: Path) -> None:
+    compares = """
+every = [torch.zeros(8, 16) for _ in range(world)]
+dist.all_gather(every, net[0].weight.detach().T.contiguous())
+"""
+    (finding,) = about_ranks(ended(start(BYPASSED.faulty + compares)))
+    assert finding.code == "gradients.bypassed"
+
+
 @pytest.mark.parametrize("pause", ["", "        __import__('time').sleep(1)\n"])
 def test_strict_ends_the_run(home: Path, pause: str) -> None:
     text = BYPASSED.faulty.replace(
@@ -139,3 +148,19 @@ print("SEEN", Counting.calls, torch.rand(1).item(), len(inner.getvalue()), hooks
         assert run.state == "succeeded", run.status.error
         seen.append(sorted(line for line in run.logs(0).splitlines() if "SEEN" in line))
     assert seen[0] and seen[0] == seen[1]
+
+
+def test_a_collective_in_a_graph_of_the_compiler_stays_in_it(home: Path) -> None:
+    run = ended(
+        start("""\
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+@torch.compile(backend="eager", fullgraph=True)
+def summed(tensor):
+    tensor = tensor + 1
+    dist.all_reduce(tensor)
+    return tensor
+print("SUM", summed(torch.ones(1)).item())
+""")
+    )
+    assert run.state == "succeeded" and run.logs().count("SUM 4.0") == 2, run.status.error

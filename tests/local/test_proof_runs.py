@@ -57,7 +57,7 @@ def test_other_numbers_of_steps_and_sessions_are_refused(home: Path) -> None:
         start("pass", prove=0)
     with pytest.raises(OptionError, match="several ranks with one"):
         start("pass", prove=2, ranks_per_replica=1)
-    with pytest.raises(OptionError, match="all ranks on one machine, and this layout has 2"):
+    with pytest.raises(OptionError, match="this layout has 2 replicas: leave out"):
         d.plan("pass", on="slurm", cpus=1, workers=2, prove=2)
     with pytest.raises(OptionError, match="ranks of its own"):
         _ = JobOptions(prove="2", session="night").finding_variables

@@ -15,8 +15,8 @@ NOTEBOOK = """\
 import torch
 rate = 0.1
 def examples():
-    x = torch.randn(8, 4)
-    return x, x.sum(1, keepdim=True)
+    x = torch.randn(160, 4, generator=torch.Generator().manual_seed(0))
+    return torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
 """
 DDP = """\
 %%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-4 \
@@ -31,8 +31,7 @@ rank = dist.get_rank()
 torch.manual_seed(rank)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-for step in range(20):
-    x, y = examples()
+for step, (x, y) in enumerate(torch.utils.data.DataLoader(examples(), batch_size=8)):
     loss = (model(x) - y).square().mean()
     optimizer.zero_grad()
     loss.backward()
@@ -72,6 +71,9 @@ def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
         ["step", "loss"],
         20,
     )
+    # Its ranks have no shares of the data.
+    (found,) = evaluated(notebook, "[(f.code, f.where) for f in run.findings]")  # type: ignore[misc]
+    assert found[0] == "data.same" and found[1].endswith(", line 12")
 
 
 REDUCED = """\

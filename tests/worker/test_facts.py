@@ -123,6 +123,19 @@ def test_a_program_that_averages_weights_itself_goes_round_ddp_on_purpose() -> N
     assert codes([*one, end()], [*other, end()]) == ["gradients.no-sync"]
 
 
+def test_weights_that_are_gathered_behind_the_last_step_are_averaged_only_if_they_are_equal() -> (
+    None
+):
+    def ended(last: float, final: float) -> list[Fact]:
+        stepped = [MODULE, weights(0, 0.5), weights(1, last, bypassed=1)]
+        after = {"kind": "final", "of": "module 0", "weights": gradients(final)}
+        return [*stepped, calls(large=True), after, end(large=False, large_after=True)]
+
+    assert codes(ended(0.4, 0.4), ended(0.3, 0.3)) == ["gradients.bypassed"]
+    assert codes(ended(0.4, 0.35), ended(0.3, 0.35)) == []
+    assert codes(ended(0.4, 0.4)[:-1], ended(0.3, 0.3)[:-1]) == []  # more steps may follow
+
+
 def test_ranks_of_other_groups_are_not_compared() -> None:
     one = [{**MODULE, "ranks": [0, 2]}, weights(0, 0.5), weights(1, 0.4)]
     other = [{**MODULE, "ranks": [1, 3]}, weights(0, 0.5), weights(1, 0.1)]
@@ -179,7 +192,7 @@ def test_two_lines_in_one_collective_are_told_by_what_the_ranks_do_there() -> No
         [calls((4, "all_reduce", "1", "line 3", False))],
     )
     assert "all_reduce of 5 float on rank 0" in shapes.text
-    mark = {"kind": "mark", "text": "0\t0\t4\tall_reduce\tone\tline 9\t0"}
+    mark = {"kind": "mark", "number": 4, "text": "0\t0\tall_reduce\tone\tline 9\t0"}
     assert codes([backward], [calls(), mark]) == ["collectives.mixed"]
 
 
@@ -188,7 +201,7 @@ def test_collectives_that_may_differ_are_well() -> None:
     others = [calls((1, "broadcast", "2", "line 4", False), (2, "gather", "9", "line 6", False))]
     assert codes(root, others) == []  # lines alone
     backward = [calls((1, "all_reduce", "25", "line 3", True))]
-    begun = [calls(), {"kind": "mark", "text": "0\t0\t1\tall_reduce\t\tline 2\t1"}]
+    begun = [calls(), {"kind": "mark", "number": 1, "text": "0\t0\tall_reduce\t\tline 2\t1"}]
     assert codes(backward, begun) == []  # whose size is not known yet
     on_a_thread = [calls((1, "all_reduce", "25", "", False))]
     assert codes(backward, on_a_thread) == []
@@ -316,7 +329,7 @@ def test_a_record_is_bounded_and_ends(tmp_path: Path) -> None:
     kept.begin(tmp_path / FACTS_FOLDER, 1, 2)
     for number in range(200):
         kept.note("weights", number=number, text="x" * 10_000)
-    kept.mark("0\tmark")
+    kept.mark(1, "0\tmark")
     kept.end(steps=3)
     kept.note("weights", number=-1)
     facts = read_facts(tmp_path)[1]
@@ -330,7 +343,8 @@ def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_p
     for rank in (0, 1):
         kept = FactRecord()
         kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
-        kept.mark(f"0\t0\t{rank}\tall_reduce")
+        for number in (8, 9):
+            kept.mark(number, f"0\t{rank}\tall_reduce")
         if not rank:
             kept.end()
     before = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
@@ -338,7 +352,8 @@ def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_p
     after = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
     assert after[0] == before[0] and after[1] > before[1]
     (tmp_path / FACTS_FOLDER / "rank-1.mark").unlink()
-    assert read_facts(tmp_path)[1][-1]["text"].startswith("0\t0\t1")
+    last = read_facts(tmp_path)[1][-1]
+    assert (last["number"], last["text"]) == (9, "0\t1\tall_reduce")
 
 
 def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(

@@ -8,13 +8,14 @@ made different numbers of steps, those that all have made.
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.deviations import Deviation
 from distrain_nb.worker.facts.record import (
     COLLECTIVES,
     END,
+    FINAL,
     LOADER,
     LOSS,
     MODULE,
@@ -48,7 +49,9 @@ def weight_deviations(facts: Facts) -> Iterator[Deviation]:
         states = _states(facts, module["of"], ranks)
         yield from _rates(states)
         difference = _first_difference(states)
-        if difference is not None and not _is_by_hand(facts, ranks, difference, states):
+        if difference is not None and not _is_by_hand(
+            facts, module["of"], ranks, difference, states
+        ):
             yield _of_module(module, difference, states)
         yield from _unreached(facts, module, ranks, states)
     for optimizer, ranks in _by_name(facts, OPTIMIZER):
@@ -155,18 +158,36 @@ def _have_equal_gradients(by_rank: Dict[int, Fact]) -> bool:
 
 
 def _is_by_hand(
-    facts: Facts, ranks: Sequence[int], difference: _Difference, states: States
+    facts: Facts, name: str, ranks: Sequence[int], difference: _Difference, states: States
 ) -> bool:
     """Return whether a program that goes round DDP's exchange may exchange weights itself.
 
     So does local SGD, every so many steps. Where passes were under no_sync() on purpose, that is
     known when some steps have passed, or all.
     """
-    if any(call.get("large") for rank in ranks for call in of_kind(facts[rank], COLLECTIVES)):
+    if _exchanges_by_hand(facts, ranks, name):
         return difference.step > 0 and _goes_round(difference)
     is_held = any(fact.get("held") for fact in difference.facts.values())
     have_ended = all(of_kind(facts[rank], END) for rank in ranks)
     return is_held and not have_ended and max(states) < FEWEST_HELD_STEPS
+
+
+def _exchanges_by_hand(facts: Facts, ranks: Iterable[int], name: str) -> bool:
+    """Return whether a program may exchange weights or gradients itself, by collectives as large.
+
+    One behind the last step has either left equal weights, or was for something else, as to compare
+    them. Until a rank has ended, it isn't known which step is the last.
+    """
+    ends = {rank: of_kind(facts[rank], END) for rank in ranks}
+    is_after = False
+    for rank, end in ends.items():
+        calls = of_kind(facts[rank], COLLECTIVES)
+        last = end if end and "large" in end[0] else calls
+        if any(fact.get("large") for fact in last):
+            return True
+        is_after |= bool(end and end[0].get("large_after"))
+    final = {r: f for r in ends for f in of_kind(facts[r], FINAL) if f["of"] == name}
+    return is_after and not (len(final) == len(ends) and _differing(final, "weights"))
 
 
 def _goes_round(difference: _Difference) -> bool:
@@ -261,7 +282,7 @@ def _of_optimizer(
     if optimizer.get("others"):
         if difference.step:
             yield Deviation(deviations.LOOSE, ranks, place, fields)
-    elif _trains_alone(facts, difference, states):
+    elif _trains_alone(facts, optimizer["of"], difference, states):
         yield Deviation(deviations.UNWRAPPED, ranks, place, fields)
 
 
@@ -280,7 +301,7 @@ def _tensor(optimizer: Fact, number: int) -> str:
     return name or f"parameter {number} of the optimizer ({shape})"
 
 
-def _trains_alone(facts: Facts, difference: _Difference, states: States) -> bool:
+def _trains_alone(facts: Facts, name: str, difference: _Difference, states: States) -> bool:
     """Return whether one model was meant, and its ranks have ended without any exchange.
 
     Models of their own are meant where ranks begin with different weights and share out no data,
@@ -293,7 +314,7 @@ def _trains_alone(facts: Facts, difference: _Difference, states: States) -> bool
         return False
     if any(of_kind(noted, MODULE) for noted in facts.values()):
         return False
-    if any(call.get("large") for noted in facts.values() for call in of_kind(noted, COLLECTIVES)):
+    if _exchanges_by_hand(facts, facts, name):
         return False
     if not all(of_kind(noted, COLLECTIVES) for noted in facts.values()):
         return False

@@ -90,9 +90,9 @@ def _marked(noted: Sequence[Fact]) -> Iterator[Tuple[_Key, _Call]]:
     """Yield the collective that a rank has begun last."""
     for fact in of_kind(noted, MARK):
         fields = fact["text"].split("\t")
-        if len(fields) == 7:
-            generation, group, number, operation, sizes, place, in_backward = fields
-            key = (int(generation), group, int(number))
+        if len(fields) == 6:
+            generation, group, operation, sizes, place, in_backward = fields
+            key = (int(generation), group, int(fact["number"]))
             yield key, _Call(operation, sizes, "", place, in_backward == "1")
 
 

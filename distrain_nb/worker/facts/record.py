@@ -26,6 +26,7 @@ Facts = Mapping[int, Sequence[Fact]]  # by rank
 # Kinds of facts.
 BEGIN, END = "begin", "end"
 MODULE, OPTIMIZER, WEIGHTS = "module", "optimizer", "weights"
+FINAL = "final"  # weights at the end, whatever has changed them
 LOADER, SAMPLES, EPOCH = "loader", "samples", "epoch"
 COLLECTIVES, LOSS, TROUBLE = "collectives", "loss", "trouble"
 PROOF = "proof"  # that steps have parted from those of one rank
@@ -37,6 +38,7 @@ MOST_BYTES = 900 << 10
 _RESERVED_BYTES = 100 << 10  # of them, for the end
 _NAME = "rank-{}.jsonl"
 _MARK_SUFFIX, _MARK_BYTES = ".mark", 512
+_NUMBER = struct.Struct("=Q")  # of a mark, which its text follows
 
 _FLOAT = struct.Struct("<f")
 _LARGEST = 3.4028234663852886e38  # of float32
@@ -65,6 +67,8 @@ class FactRecord:
         self._path = Path()
         self._bytes = 0
         self._mark: Optional[mmap.mmap] = None
+        self._number: Any = [0]  # of the mark, in the same memory
+        self._marked = ""  # the text that is there
         self._lock = threading.Lock()
 
     def begin(self, folder: Path, rank: int, world: int) -> None:
@@ -80,13 +84,18 @@ class FactRecord:
     def _map(self, path: Path) -> None:
         with open(str(path), "w+b") as file:
             file.truncate(_MARK_BYTES)
-            self._mark = mmap.mmap(file.fileno(), _MARK_BYTES)
+            self._mark, self._marked = mmap.mmap(file.fileno(), _MARK_BYTES), ""
+            self._number = memoryview(self._mark).cast("Q")
 
-    def mark(self, text: str) -> None:
-        """Keep a text in place of the last one, whatever ends this process after it."""
-        data = text.encode("utf-8", "replace")[: _MARK_BYTES - 1] + b"\n"
-        if self._mark is not None:
-            self._mark[: len(data)] = data
+    def mark(self, number: int, text: str) -> None:
+        """Keep a number from 1 on and a text in place of the last ones, whatever ends this process
+        after it. A text that is the last one costs nothing."""
+        if text is not self._marked and self._mark is not None:
+            data = text.encode("utf-8", "replace")[: _MARK_BYTES - _NUMBER.size - 1] + b"\n"
+            self._number[0] = 0  # no number has half a text
+            self._mark[_NUMBER.size : _NUMBER.size + len(data)] = data
+            self._marked = text
+        self._number[0] = number
 
     def end(self, **fields: Any) -> None:
         """Record that the program has ended, and nothing more."""
@@ -158,7 +167,8 @@ def settle(events_folder: Path, ranks: Iterable[int]) -> None:
         facts = _facts_in(path)
         if facts and not of_kind(facts, END):
             with path.open("ab", 0) as file:
-                file.write(b"".join(_line(MARK, {"text": m["text"]}) for m in _mark_beside(path)))
+                for mark in _mark_beside(path):
+                    file.write(_line(MARK, {"number": mark["number"], "text": mark["text"]}))
 
 
 def sizes(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[str, int]:
@@ -202,8 +212,10 @@ def _mark_beside(path: Path) -> List[Fact]:
         data = path.with_suffix(_MARK_SUFFIX).read_bytes()
     except OSError:
         return []
-    line, newline, _ = data.partition(b"\n")
-    return [{"kind": MARK, "text": line.decode("utf-8", "replace")}] if newline else []
+    number = _NUMBER.unpack_from(data)[0] if len(data) >= _NUMBER.size else 0
+    line, _, _ = data[_NUMBER.size :].partition(b"\n")
+    fact = {"kind": MARK, "number": number, "text": line.decode("utf-8", "replace")}
+    return [fact] if number else []
 
 
 def _line(kind: str, fields: Mapping[str, Any]) -> bytes:

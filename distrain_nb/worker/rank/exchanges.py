@@ -26,6 +26,7 @@ from distrain_nb.worker.rank.weights import WATCH
 FIRST_LOOK_S = 2.0
 _FIRST_CALLS, _LAST_CALLS, _LAST_AT_END = 48, 48, 256
 _DUMPS = ("_dump_fr_trace", "_dump_nccl_trace")
+_MOST_TEXTS = 256
 _BACKWARD, _JOIN = "_engine_run_backward", "torch/distributed/algorithms/join.py"
 
 _FLOATS = ("Float", "Double", "Half", "BFloat16")
@@ -42,7 +43,8 @@ class Exchanges:
         self._has_ended = False  # a group, and none has begun since
         self._noted = -1  # the number of the last record
         self._looks = False
-        self._begins: Dict[int, str] = {}  # of the marks of a group, by its `id`
+        self.large_ns: List[int] = []  # the first and last that the program may exchange weights by
+        self._texts: Dict[Tuple[Any, ...], str] = {}  # of marks
 
     def skip(self) -> None:
         """Pass over what there is."""
@@ -70,11 +72,15 @@ class Exchanges:
         ]
         calls = [self._call(entry) for entry in shown if _is_compared(entry)]
         large, since = WATCH.largest, WATCH.began_ns
-        has_large = any(
-            since and int(entry["time_created_ns"]) > since and _is_by_hand(entry, large)
+        times = [
+            int(entry["time_created_ns"])
             for entry in entries
-        )
-        RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=has_large)
+            if since and int(entry["time_created_ns"]) > since and _is_by_hand(entry, large)
+        ]
+        if times:
+            every = [*self.large_ns, *times]
+            self.large_ns = [min(every), max(every)]
+        RECORD.note(COLLECTIVES, groups=_groups(), calls=calls, large=bool(times))
 
     def _call(self, entry: Dict[str, Any]) -> Call:
         frames = entry.get("frames") or ()
@@ -94,30 +100,30 @@ class Exchanges:
         c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
         group = group if group is not None else c10d._get_default_group()
         if not c10d._world.pg_coalesce_state.get(group):  # else it becomes part of another
-            size = "×".join(map(str, tensor.shape)) or "one"
-            begin = self._begins.get(id(group)) or self._begin(group)
-            number = group._get_sequence_number_for_group() + 1
-            RECORD.mark(f"{begin}{number}\t{operation}\t{size}\t{place()}\t0")
+            key = (id(group), operation, tensor.shape, place())
+            text = self._texts.get(key)
+            if text is None:
+                size = "×".join(map(str, tensor.shape)) or "one"
+                text = self._text(group, f"{operation}\t{size}\t{key[-1]}\t0")
+                if len(self._texts) == _MOST_TEXTS:
+                    self._texts.clear()
+                self._texts[key] = text
+            RECORD.mark(group._get_sequence_number_for_group() + 1, text)
 
-    def mark_exchange(self, group: Any, line: str) -> None:
-        """Mark the exchange of gradients that the next backward pass of a module begins."""
-        begin = self._begins.get(id(group)) or self._begin(group)
-        number = group._get_sequence_number_for_group() + 1
-        RECORD.mark(f"{begin}{number}\tall_reduce\t\t{line}\t1")
+    def of_gradients(self, group: Any, line: str) -> str:
+        """Return the mark of the exchange that a module's backward pass begins."""
+        return self._text(group, f"all_reduce\t\t{line}\t1")
 
-    def _begin(self, group: Any) -> str:
-        """Return how the marks of a group begin."""
+    def _text(self, group: Any, rest: str) -> str:
         c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
-        name = c10d._world.pg_names.get(group, "")
-        begin = self._begins[id(group)] = f"{self._generation}\t{name}\t"
-        return begin
+        return f"{self._generation}\t{c10d._world.pg_names.get(group, '')}\t{rest}"
 
     def group_ends(self) -> None:
         """Note what there is before a group goes, whose numbers begin anew."""
         self.note(_LAST_AT_END)
         self._generation += 1
         self._has_ended = True
-        self._begins.clear()
+        self._texts.clear()
 
     def end(self) -> None:
         """Note the last collectives. Where there are none, say so if it can be known."""
@@ -143,7 +149,12 @@ def begin() -> None:
 
 def install() -> None:
     """Have PyTorch tell of collectives, once for all runs of this process."""
-    on_import({"torch.distributed.distributed_c10d": _change})
+    on_import(
+        {
+            "torch.distributed.distributed_c10d": _change,
+            "torch.distributed._functional_collectives": _keep_compiled,
+        }
+    )
 
 
 def _change(module: Any) -> None:
@@ -173,6 +184,17 @@ def _change(module: Any) -> None:
             setattr(package, function.__name__, function)
 
 
+def _keep_compiled(module: Any) -> None:
+    """Have PyTorch's compiler put into graphs what it does in place of the plain collectives."""
+    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+    instead = module.traceable_collective_remaps
+    for name in _MARKED:
+        marked = getattr(c10d, name)
+        plain = getattr(marked, "__wrapped__", None)
+        if plain in instead:
+            instead[marked] = instead[plain]
+
+
 def _marked(module: Any, name: str) -> Any:
     """Return a collective that marks its begin."""
     run = getattr(module, name)
@@ -181,9 +203,8 @@ def _marked(module: Any, name: str) -> Any:
     def collective(*arguments: Any, **named: Any) -> Any:
         if get_ident() == RECORD.thread:
             try:
-                parts = (*arguments, *named.values())
-                group = next((p for p in parts if isinstance(p, module.ProcessGroup)), None)
-                tensor = next(p for p in parts if hasattr(p, "is_sparse"))
+                tensor = arguments[0] if arguments else named["tensor"]
+                group = arguments[2] if len(arguments) > 2 else named.get("group")
                 if not tensor.is_sparse:
                     EXCHANGES.mark(name, tensor, group)
             except Exception:  # of another version; what is wrong with the call, PyTorch says

@@ -26,7 +26,6 @@ from distrain_nb.worker.rank.weights import WATCH
 
 _wrapped: List[Any] = []  # weak references to the modules that DDP has wrapped in this process
 _hooks: List[str] = []  # that there are
-_compiler: Any = None  # PyTorch's, once it is imported
 
 
 def begin() -> None:
@@ -61,28 +60,40 @@ def end(*, failed: bool) -> None:
     exchanges.safely_noted(exchanges.EXCHANGES.end)
     fields: Dict[str, Any] = {}
     try:
-        fields = WATCH.end()
+        fields = WATCH.end(exchanges.EXCHANGES.large_ns)
     except Exception as error:  # a GPU that has failed answers nothing more
         RECORD.note(TROUBLE, error=repr(error))
     RECORD.end(failed=failed, **fields)
 
 
-def _keep_compiler(module: Any) -> None:
-    global _compiler
-    _compiler = module
+def _compiling() -> object:
+    """Return what PyTorch's compiler does with this thread's frames: None if it compiles none."""
+    return sys.modules.get("torch._dynamo")  # of a version that doesn't tell
+
+
+def _keep_compiler(_: Any) -> None:
+    global _compiling
+    torch: Any = sys.modules["torch"]
+    _compiling = torch._C._dynamo.eval_frame.get_eval_frame_callback
 
 
 def safely(function: Callable[[Any], None]) -> Callable[..., None]:
     """Return the function for a hook of the thread that is followed, of which it gets the first
     argument. An error of its own ends the record, never the program; PyTorch's compiler follows
     none of ours."""
+    unseen: List[Callable[[Any], None]] = []  # the same, by the compiler
 
     @functools.wraps(function)
     def safe(subject: Any, *_: Any) -> None:
-        if get_ident() != RECORD.thread or (_compiler is not None and _compiler.is_compiling()):
+        if get_ident() != RECORD.thread:
             return
         try:
-            function(subject)
+            if _compiling() is None:
+                function(subject)
+            else:
+                if not unseen:
+                    unseen.append(sys.modules["torch"].compiler.disable(function))
+                unseen[0](subject)
         except Exception as error:
             RECORD.note(TROUBLE, error=repr(error))
             RECORD.thread = 0
@@ -95,11 +106,25 @@ def _follow(module: Any) -> None:
     """Follow a module under DDP."""
     distributed: Any = sys.modules["torch.distributed"]
     ranks = distributed.get_process_group_ranks(module.process_group)
-    WATCH.add(module, [int(rank) for rank in ranks])
+    WATCH.add(module, [int(rank) for rank in ranks], _mark_of)
+
+
+def _mark_of(module: Any, line: str) -> str:
+    """Return the mark of a module's exchange, "" for none. Buffers would be sent first; on a GPU it
+    has no line to compare."""
+    if module.device_type != "cpu" or module.modules_buffers:
+        return ""
+    return exchanges.EXCHANGES.of_gradients(module.process_group, line)
 
 
 def _change_optimizers(module: Any) -> None:
-    module.register_optimizer_step_pre_hook(safely(WATCH.before_step))
+    noted = safely(WATCH.before_step)
+
+    def before_step(optimizer: Any, *_: Any) -> None:
+        if id(optimizer) not in WATCH.settled:
+            noted(optimizer)
+
+    module.register_optimizer_step_pre_hook(before_step)
     module.register_optimizer_step_post_hook(safely(WATCH.after_step))
 
 
@@ -108,17 +133,9 @@ def _change_ddp(module: Any) -> None:
     init, inside, register = ddp._ddp_init_helper, ddp._inside_ddp_forward, ddp.register_comm_hook
     torch: Any = sys.modules["torch"]
     leave_alone: Callable[..., Any] = torch._disable_dynamo
+    is_grad_enabled = torch.is_grad_enabled
 
-    @safely
-    def forward(self: Any) -> None:
-        if torch.is_grad_enabled():
-            line = WATCH.forward(self)
-            # Buffers would be sent first; on a GPU the exchange has no line to compare.
-            if line is not None and self.device_type == "cpu" and not self.modules_buffers:
-                exchanges.EXCHANGES.mark_exchange(self.process_group, line)
-
-    # What it calls would be compiled where the whole wrapped model is.
-    forward = leave_alone(forward)
+    forward = safely(WATCH.forward)
 
     @functools.wraps(init)
     def _ddp_init_helper(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -132,7 +149,8 @@ def _change_ddp(module: Any) -> None:
     is_plain = isgeneratorfunction(plain)
 
     def inside_forward(self: Any) -> Iterator[Any]:
-        forward(self)
+        if is_grad_enabled():
+            forward(self)
         if is_plain:
             yield from plain(self)
         else:

@@ -9,21 +9,29 @@ module with a communication hook of its own, which may keep ranks apart on purpo
 
 from __future__ import annotations
 
-import math
+import functools
 import sys
 import time
 import weakref
 from threading import get_ident
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 
-from distrain_nb.worker.facts.record import LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.facts.record import FINAL, LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.rank.optimizers import (
+    hyperparameters,
+    is_of_horovod,
+    names_by_horovod,
+)
 from distrain_nb.worker.rank.projections import projections
 from distrain_nb.worker.rank.stacks import place
 
 _SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
-_HYPERPARAMETERS = ("lr", "weight_decay", "momentum", "betas", "eps")
 _MOST_UNREACHED = 64
+_SETTLED = 16  # steps, after which an optimizer is known to make them alone
 _SMALL = ("torch.float16", "torch.bfloat16")
+
+
+MarkOf = Callable[[Any, str], str]  # of a module and the line that calls it
 
 
 class _Copies:
@@ -32,8 +40,9 @@ class _Copies:
     def __init__(self, kind: str, number: int) -> None:
         self.name = f"{kind} {number}"
         self.steps = 0
+        self.has_exchanged = self.is_held = False  # since its last step, by a wrapper
         self._due = 1
-        self._versions: Tuple[int, ...] = ()
+        self._version = self._pointer = 0  # what changes when others write the first tensor
         self._first: Any = None
         self._rates = 0.0  # of all steps together
         self._optimizer: Any = None
@@ -53,29 +62,44 @@ class _Copies:
     def after_step(self, optimizer: Any) -> None:
         """Count a step. Gradients are noted after it: a closure computes them within."""
         self.steps += 1
+        if not self.has_exchanged:
+            self.step_alone()
+        self.has_exchanged = self.is_held = False
         for group in optimizer.param_groups:
             rate = group.get("lr")
             if type(rate) is float:  # a tensor would have to be waited for
                 self._rates += rate
         if self.steps == self._due:
-            self._due *= 2
-            self._optimizer = weakref.ref(optimizer)
-            gradients = projections([tensor.grad for tensor in self.tensors()])
-            unreached = {"unreached": self._unreached(optimizer)}
-            self._note({"gradients": gradients, "place": place(), **unreached, **self._settings()})
-        self._versions = self._current_versions()
+            self._note_step(optimizer)
+        tensor = self._first and self._first()
+        if tensor is not None:
+            self._version = tensor._version  # not of all: it is a look in each step
+
+    def step_alone(self) -> None:
+        """Note a step since whose last one no wrapper has exchanged anything."""
+        WATCH.alone_ns = time.time_ns()
+
+    def _note_step(self, optimizer: Any) -> None:
+        self._due *= 2
+        self._optimizer = weakref.ref(optimizer)
+        gradients = projections([tensor.grad for tensor in self.tensors()])
+        unreached = {"unreached": self._unreached(optimizer)}
+        self._note({"gradients": gradients, "place": place(), **unreached, **self._settings()})
 
     def end(self) -> None:
         """Note the last step, unless something else has changed the weights since."""
         noted = self._due // 2
-        if self.steps > noted and self._versions == self._current_versions():
+        tensor = self._first and self._first()
+        if self.steps <= noted or tensor is None:
+            return
+        if (tensor._version, tensor.data_ptr()) == (self._version, self._pointer):
             self._note(self._settings())
 
     def _note(self, fields: Dict[str, Any]) -> None:
         tensors = self.tensors()
         if not tensors:
             return
-        self._first = weakref.ref(tensors[0])
+        self._first, self._pointer = weakref.ref(tensors[0]), tensors[0].data_ptr()
         small = any(str(tensor.dtype) in _SMALL for tensor in tensors)
         RECORD.note(
             WEIGHTS,
@@ -100,25 +124,20 @@ class _Copies:
     def _settings(self) -> Dict[str, Any]:
         """Return the settings of the optimizer now, and the sum of its rates so far."""
         optimizer = self._optimizer and self._optimizer()
-        values = _hyperparameters(optimizer) if optimizer is not None else []
+        values = hyperparameters(optimizer) if optimizer is not None else []
         return {"values": values, "rates": self._rates}
-
-    def _current_versions(self) -> Tuple[int, ...]:
-        """Return what changes when others write the first tensor; at each step, so without a look
-        at all of them."""
-        tensor = self._first and self._first()
-        return () if tensor is None else (tensor._version, tensor.data_ptr())
 
 
 class _Module(_Copies):
     """A module under DDP, and how its gradients were exchanged."""
 
-    def __init__(self, number: int, ddp: Any, ranks: List[int]) -> None:
+    def __init__(self, number: int, ddp: Any, ranks: List[int], mark_of: MarkOf) -> None:
         super().__init__("module", number)
+        self._mark_of = mark_of
         self._ddp = weakref.ref(ddp)
         self.exchanges = self.held_steps = self.bypassed_steps = 0
-        self._exchanged = self._held = False
         self.called_at = ""
+        self.mark = ""  # of its exchange, if that has one
         self.bypass = ""  # the line that calls what DDP wraps
         self._catcher: Any = None
         names = [name for name, _ in self.named()]
@@ -136,26 +155,17 @@ class _Module(_Copies):
     def tensors(self) -> List[Any]:
         return [parameter for _, parameter in self.named()]
 
-    def forward(self, ddp: Any) -> Optional[str]:
-        """Note a forward pass through DDP. Return the line that calls it if its backward pass
-        exchanges gradients."""
-        if not ddp.require_backward_grad_sync:
-            self._held = True
-            return None
-        self.exchanges += 1
-        self._exchanged = True
-        if not self.exchanges & (self.exchanges - 1):
-            self.called_at = place()  # now and then: it takes as long as all else here
-        return self.called_at
+    def look_for_line(self, ddp: Any) -> None:
+        """Note the line that calls DDP; now and then, as it takes as long as all else."""
+        self.called_at = place()
+        self.mark = self._mark_of(ddp, self.called_at)
 
-    def after_step(self, optimizer: Any) -> None:
-        if not self._exchanged:
-            self.held_steps += self._held
-            self.bypassed_steps += not self._held
-            if not self._held:
-                self._catch_bypass()
-        self._exchanged = self._held = False
-        super().after_step(optimizer)
+    def step_alone(self) -> None:
+        super().step_alone()
+        self.held_steps += self.is_held
+        self.bypassed_steps += not self.is_held
+        if not self.is_held:
+            self._catch_bypass()
 
     def _catch_bypass(self) -> None:
         """Have the wrapped module say, once, who calls it; a healthy program's has no such hook."""
@@ -190,7 +200,7 @@ class _Loose(_Copies):
             OPTIMIZER,
             of=self.name,
             shapes=[list(parameter.shape) for parameter in parameters],
-            names=_names_by_horovod(optimizer, parameters),
+            names=names_by_horovod(optimizer, parameters),
             horovod=is_of_horovod(optimizer),
             others=others,
             place=place(),
@@ -203,11 +213,13 @@ class _Loose(_Copies):
 class _Stepping:
     """An optimizer and the copies that its steps change."""
 
-    def __init__(self, optimizer: Any, copies: List[_Copies]) -> None:
-        self.optimizer = weakref.ref(optimizer)
+    def __init__(
+        self, optimizer: Any, copies: List[_Copies], gone: Callable[[object], None]
+    ) -> None:
+        self.reference = weakref.ref(optimizer, gone)
         self.count = len(optimizer.param_groups)  # parameters are added in groups
         self.copies = copies
-        self.has_begun = False
+        self.has_inner = False  # another makes its steps within those of this one
 
 
 class TrainingWatch:
@@ -216,34 +228,50 @@ class TrainingWatch:
     def __init__(self) -> None:
         self._modules: Dict[int, _Module] = {}
         self._stepping: Dict[int, _Stepping] = {}
+        self.settled: Set[int] = set()  # optimizers whose steps need no look before them
         self._loose: List[_Loose] = []
-        self._open: List[int] = []  # optimizers whose step has begun, the outermost first
+        self._outer = 0  # the `id` of the outermost optimizer whose step has begun
         self._hooked: Set[int] = set()
         self.steps = 0  # of all optimizers
         self._backwards = 0
         self.began_ns = 0  # when the first step was made
+        self.alone_ns = 0  # when the last one was that no wrapper has exchanged anything for
         self._is_finite = True
         self.joins = False
         self.is_sharded = False
 
-    def add(self, ddp: Any, ranks: List[int]) -> None:
-        """Follow a module that DDP has wrapped."""
+    def add(self, ddp: Any, ranks: List[int], mark_of: MarkOf) -> None:
+        """Follow a module that DDP has wrapped. `mark_of` returns the mark of its exchange, for the
+        line that calls it."""
         if len(ranks) > 1:
-            self._modules[id(ddp)] = _Module(len(self._modules), ddp, ranks)
-            self._stepping.clear()
+            self._modules[id(ddp)] = _Module(len(self._modules), ddp, ranks, mark_of)
+            self._begin_anew()
 
     def leave(self, ddp: Any) -> None:
         """Follow it no more: it exchanges in a way of its own."""
         self._modules.pop(id(ddp), None)
         self._hooked.update(id(parameter) for parameter in ddp.module.parameters())
-        self._stepping.clear()
+        self._begin_anew()
 
-    def forward(self, ddp: Any) -> Optional[str]:
-        """Note a forward pass of a module. Return the line that calls it if it is followed and
-        its backward pass exchanges gradients."""
+    def _begin_anew(self) -> None:
+        self._stepping.clear()
+        self.settled.clear()
+
+    def forward(self, ddp: Any) -> None:
+        """Note a forward pass of a module, and mark the exchange of its backward pass."""
         module = self._modules.get(id(ddp))
-        self._open.clear()  # a step that has failed never ends
-        return module.forward(ddp) if module is not None else None
+        self._outer = 0  # a step that has failed never ends
+        if module is None:
+            return
+        if not ddp.require_backward_grad_sync:
+            module.is_held = True
+            return
+        count = module.exchanges = module.exchanges + 1
+        module.has_exchanged = True
+        if not count & (count - 1):
+            module.look_for_line(ddp)
+        if module.mark:
+            RECORD.mark(ddp.process_group._get_sequence_number_for_group() + 1, module.mark)
 
     def backward(self, tensors: Any) -> None:
         """Note the first loss that is not finite. A GPU is not waited for: its losses are passed
@@ -251,52 +279,71 @@ class TrainingWatch:
         self._backwards += 1
         if self._is_finite and getattr(tensors, "is_cpu", False) and not tensors.dim():
             value = tensors.item()
-            if not math.isfinite(value):
+            if value - value:  # neither inf nor nan is 0 then
                 self._is_finite = False
                 where = {"place": place(), "step": self.steps + 1}
                 RECORD.note(LOSS, backward=self._backwards, value=str(value), **where)
 
     def before_step(self, optimizer: Any) -> None:
-        key, opened = id(optimizer), self._open
-        if key in opened:
-            del opened[opened.index(key) :]
-        opened.append(key)
-        if len(opened) > 1:
+        """Note the begin of a step, unless the optimizer is settled."""
+        key = id(optimizer)
+        if self._outer and self._outer != key:
             return
+        self._outer = key
         entry = self._stepping.get(key)
-        if (
-            entry is None
-            or entry.count != len(optimizer.param_groups)
-            or entry.optimizer() is not optimizer
-        ):
-            entry = self._stepping[key] = _Stepping(optimizer, self._copies(optimizer))
-        if not entry.has_begun:
-            entry.has_begun, self.began_ns = True, self.began_ns or time.time_ns()
+        if entry is None or entry.count != len(optimizer.param_groups):
+            gone = functools.partial(self._forget, key)
+            entry = _Stepping(optimizer, self._copies(optimizer), gone)
+            self._stepping[key] = entry
+            self.began_ns = self.began_ns or time.time_ns()
             for copies in entry.copies:
                 copies.before_step()
 
     def after_step(self, optimizer: Any) -> None:
         """Count a step. That of an optimizer within another is no step by itself: the outer one may
         exchange weights after it."""
-        key, opened = id(optimizer), self._open
-        inner = bool(opened) and opened[0] != key
-        if key in opened:
-            del opened[opened.index(key) :]
-        if not inner and key in self._stepping:
-            self.steps += 1
-            for copies in self._stepping[key].copies:
-                copies.after_step(optimizer)
+        key = id(optimizer)
+        if self._outer and self._outer != key:
+            outer = self._stepping.get(self._outer)
+            if outer is not None:
+                outer.has_inner = True
+            return
+        self._outer = 0
+        entry = self._stepping.get(key)
+        if entry is None:
+            return
+        self.steps += 1
+        for copies in entry.copies:
+            copies.after_step(optimizer)
+        if entry.count != len(optimizer.param_groups):
+            self.settled.discard(key)
+        elif not self.steps & (self.steps - 1) and self.steps >= _SETTLED and not entry.has_inner:
+            self.settled.add(key)
+
+    def _forget(self, key: int, _: object) -> None:
+        """Forget an optimizer that has gone: another may get its `id`."""
+        self.settled.discard(key)
+        self._stepping.pop(key, None)
 
     @property
     def largest(self) -> int:
         """The elements of the largest parameter that is followed."""
         return max((t.numel() for copies in self._all() for t in copies.tensors()), default=1)
 
-    def end(self) -> Dict[str, Any]:
-        """Note the last steps. Return what the fact of the end has of them."""
+    def end(self, large_ns: Sequence[int]) -> Dict[str, Any]:
+        """Note the last steps. Return what the fact of the end has of them.
+
+        `large_ns` are the times of the first and last collective by which the program may have
+        exchanged weights or gradients itself.
+        """
+        after = any(ns > self.alone_ns for ns in large_ns)
         for copies in self._all():
             copies.end()
+            if after:
+                RECORD.note(FINAL, of=copies.name, weights=projections(copies.tensors()))
         return {
+            "large": any(ns <= self.alone_ns for ns in large_ns),
+            "large_after": after,
             "steps": {copies.name: copies.steps for copies in self._all()},
             "exchanges": {m.name: m.exchanges for m in self._modules.values()},
             "backwards": self._backwards,
@@ -341,17 +388,6 @@ def is_shard(tensor: Any) -> bool:
     return bool(names.intersection(_SHARDS)) or hasattr(tensor, "_is_flat_param")
 
 
-def is_of_horovod(optimizer: Any) -> bool:
-    """Return whether Horovod exchanges what an optimizer reads."""
-    synchronize = getattr(type(optimizer), "synchronize", None)
-    return str(getattr(synchronize, "__module__", "")).startswith("horovod.")
-
-
-def _names_by_horovod(optimizer: Any, parameters: List[Any]) -> List[str]:
-    names = getattr(optimizer, "_parameter_names", None) or {}
-    return [str(names.get(parameter, "")) for parameter in parameters]
-
-
 def _has_world() -> bool:
     """Return whether the program has made a group of ranks, by PyTorch or Horovod."""
     c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
@@ -360,13 +396,3 @@ def _has_world() -> bool:
     sets: Any = sys.modules.get("horovod.common.process_sets")
     ranks: Any = getattr(getattr(sets, "global_process_set", None), "ranks", None)
     return len(ranks or ()) > 1
-
-
-def _hyperparameters(optimizer: Any) -> List[List[float]]:
-    """Return the numbers of each group of an optimizer that steps depend on."""
-    groups = []
-    for group in optimizer.param_groups:
-        values = [group[name] for name in _HYPERPARAMETERS if name in group]
-        flat = [n for value in values for n in (value if isinstance(value, tuple) else (value,))]
-        groups.append([float(number) for number in flat if isinstance(number, (int, float))])
-    return groups
