@@ -187,6 +187,8 @@ def _take(message: dict[str, Any], outcome: Outcome) -> bool:
     if kind == "stream":
         outcome.text += content["text"]
     elif kind in ("display_data", "execute_result", "update_display_data"):
+        if "distrain-words" in content["data"].get("text/html", ""):  # as if it were printed
+            outcome.text += content["data"]["text/plain"] + "\n"
         outcome.displays.append(content["data"])
     elif kind == "comm_open" and content["target_name"] == "jupyter.widget":
         outcome.opened.append(content["data"]["state"])

@@ -282,6 +282,8 @@ def _vars(options: argparse.Namespace) -> Any:
 
 
 def _config(options: argparse.Namespace) -> None:
+    from distrain_nb.ui.outputs import say
+
     config, of_backends = Config.load(), plugins.settings()
     for setting in options.settings:
         name, equals, value = setting.partition("=")
@@ -295,9 +297,7 @@ def _config(options: argparse.Namespace) -> None:
         config.save()
         _follow_observing(config)
     names, described = described_settings()
-    print(config.described(of_backends, names))
-    if described:
-        print(described)
+    say("\n".join(filter(None, (config.described(of_backends, names), described))))
 
 
 def _ask_for(name: str, text: str) -> None:

@@ -7,6 +7,7 @@ all of ours is displayed anew, as long as the cell has no other output that woul
 from __future__ import annotations
 
 import contextvars
+import html
 import threading
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from distrain_nb.errors import RunUnreadable
-from distrain_nb.escapes import coloured
+from distrain_nb.escapes import coloured, plain
 from distrain_nb.ui.frontend import Frontend, frontend, running_cell
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 Bundle = dict[str, Any]  # what is displayed, by MIME type
 OWN_CELL, OWN_LINE = "%%distrain", "%distrain"
 REPLACED_EVERY_S, REDRAWN_EVERY_S = 0.1, 1.0
+_WORDS = (
+    '<pre class="distrain-words" style="white-space: pre-wrap; word-break: normal; '
+    'overflow-wrap: anywhere; margin: 0">{}</pre>'
+)
 
 
 class CellOutput(ABC):
@@ -55,9 +60,11 @@ def replace_all(*changes: tuple[CellOutput, Bundle]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a text that stays when outputs are replaced."""
-    if frontend() is Frontend.SERVER:
-        show({"text/plain": text})
+    """Print a text that stays when outputs are replaced. A page breaks its lines between words:
+    JupyterLab breaks those of printed text in the middle of one."""
+    if frontend().has_widgets:
+        lines = html.escape(plain(text), quote=False)
+        show({"text/plain": text, "text/html": _WORDS.format(lines)})
     else:
         print(coloured(text))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.rank.rank import variables
+from distrain_nb.worker.rank.rank import names_of_run, variables
 
 CELL = """\
 import os
@@ -27,12 +27,16 @@ print(run.name, run.group)
 
 def test_what_the_user_has_set_stands(tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text('{"name": "w16", "experiment": "widths"}')
-    assert variables(tmp_path, 0, 0, {}) == {"WANDB_NAME": "w16", "WANDB_RUN_GROUP": "widths"}
-    assert variables(tmp_path, 0, 0, {"WANDB_NAME": "mine"}) == {"WANDB_RUN_GROUP": "widths"}
-    assert variables(tmp_path, 1, 1, {})["WANDB_MODE"] == "disabled"
-    assert variables(tmp_path, 2, None, {})["WANDB_MODE"] == "disabled"
-    assert variables(tmp_path, 1, 1, {"WANDB_MODE": "offline"})["WANDB_MODE"] == "disabled"
-    apart = variables(tmp_path / "elsewhere", 1, 1, {"TRACKIO_DIR": "/shared"})
+    names = names_of_run(tmp_path)
+    assert names == {"WANDB_NAME": "w16", "WANDB_RUN_GROUP": "widths"}
+    assert variables(tmp_path, 0, 0, {}, names) == names
+    assert variables(tmp_path, 0, 0, {"WANDB_NAME": "mine"}, names) == {"WANDB_RUN_GROUP": "widths"}
+    assert variables(tmp_path, 1, 1, {}, names)["WANDB_MODE"] == "disabled"
+    assert variables(tmp_path, 2, None, {}, names)["WANDB_MODE"] == "disabled"
+    assert variables(tmp_path, 1, 1, {"WANDB_MODE": "offline"}, names)["WANDB_MODE"] == "disabled"
+    elsewhere = tmp_path / "elsewhere"
+    assert names_of_run(elsewhere) == {}
+    apart = variables(elsewhere, 1, 1, {"TRACKIO_DIR": "/shared"}, {})
     assert apart["TRACKIO_DIR"] == str(tmp_path / "elsewhere" / "trackio" / "1")
 
 

@@ -44,6 +44,15 @@ def test_who_can_answer_questions_is_a_page(nb: Kernel) -> None:
     assert nb.run(ASK).text == "document"
 
 
+def test_a_page_breaks_the_lines_of_a_text_between_words(nb: Kernel) -> None:
+    """JupyterLab breaks printed lines within words."""
+    nb.run("%load_ext distrain_nb")
+    shown = nb.outcome(nb.send("%distrain config", on_a_page=True)).displays[-1]
+    assert "word-break: normal" in shown["text/html"]
+    document = nb.run("%distrain config")
+    assert document.text.strip() == shown["text/plain"].strip() and not document.displays
+
+
 def test_a_server_s_session_is_a_page_and_what_its_notebook_executes_is_none(
     session: Kernel,
 ) -> None:
