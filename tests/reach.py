@@ -42,6 +42,8 @@ SILENT = re.compile(
 PAGE = re.compile(rf"page/.*|{FRONT}/ui/static/.*")
 PAGE_FOLDERS = ("browser", "embedding", "ui")
 
+# How a test has the magics, which lead to all that a notebook can do.
+_MAGIC = re.compile(r"%load_ext|%%?distrain\b|load_ipython_extension|run_(line|cell)_magic")
 _NAMED = re.compile(rf"\b{FRONT}\b(?:\.\w+)*")
 
 
@@ -76,6 +78,17 @@ class Code:
             if f"{PLACES}.{folder}" in self.files
         }
 
+    @cached_property
+    def offered(self) -> dict[re.Pattern[str], str]:
+        """The modules of what the package itself offers, by the ways to name that in a test."""
+        tree = ast.parse(self.files[FRONT].read_text("utf-8"))
+        homes = (
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES"
+        )
+        return {re.compile(rf"\b{name}\b"): home for name, home in next(homes).items()}
+
     def tests(self) -> list[str]:
         """Return the modules of test files."""
         return [name for name in self.files if name.split(".")[-1].startswith("test_")]
@@ -103,12 +116,20 @@ class Code:
         used = set(self._imported(name, ast.parse(text)))
         parents = name.split(".")[:-1]
         used |= {".".join(parents[:depth]) for depth in range(2, len(parents) + 1)}
+        used.add(
+            f"{name}.__main__"
+        )  # of a package that is also a program: it is started by its name
         if name.startswith("tests."):
             used |= {f"{parent}.conftest" for parent in used if parent.startswith("tests.")}
             used |= {place for place, named in self.places.items() if named.search(text)}
+            if FRONT in used and not _MAGIC.search(text):
+                used.remove(FRONT)
+                used |= {home for word, home in self.offered.items() if word.search(text)}
         elif name == f"{FRONT}.installed":
             used.add(f"{PLACES}.local")  # the place of a job that names none
-        return used
+        # Rooms take the version from the package itself, and name groups of entry points after it.
+        # What it offers, which is all, they take from each other: `test_rooms.py` holds that.
+        return used if name.startswith("tests.") or name == FRONT else used - {FRONT}
 
     def _imported(self, name: str, tree: ast.Module) -> Iterator[str]:
         """Yield what a module imports, but for annotations, and what its texts name."""

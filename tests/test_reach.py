@@ -21,6 +21,7 @@ KERNEL = "tests/local/test_failures.py"
 SLURM, RAY = "tests/slurm/test_jobs.py", "tests/ray/test_ray.py"
 VERTEX, SAGEMAKER = "tests/vertex/test_whole_path.py", "tests/sagemaker/test_whole_path.py"
 MONITOR = "tests/browser/test_monitor.py"
+WORKER, LAYOUT = "tests/worker/test_log.py", "tests/layout/test_layout_sums.py"
 CORE = (KERNEL, SLURM, RAY, VERTEX, SAGEMAKER, MONITOR)
 # Of each room a file, with tests that have to run after a change of it, and some that can't see it.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -58,10 +59,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "saved/document.py": (("tests/server/test_server.py", MONITOR), ()),
     "server/access.py": (("tests/server/test_server.py", MONITOR), ()),
     "study/study.py": (("tests/study/test_study.py",), ()),
+    "study/process.py": (("tests/study/test_killed.py", "tests/study/test_study.py"), (WORKER,)),
     "tracking/notify.py": ((KERNEL, "tests/tracking/test_mlflow.py"), ()),
     "tuning/__init__.py": (("tests/study/test_study.py",), ()),
     "types.py": (CORE, ()),
-    "ui/table.py": ((KERNEL, MONITOR), ()),
+    "ui/table.py": ((KERNEL, MONITOR), (WORKER, LAYOUT, "tests/local/test_crash.py")),
     "worker/rank/rank.py": (CORE, ()),
 }
 
