@@ -32,8 +32,8 @@ OF_PYTHON = {
     ),
     "threading.excepthook": (
         "import threading",
-        "threading.excepthook = lambda a: None",
-        "getattr(threading.excepthook, '__name__', '')",
+        "threading.excepthook = lambda of_this_test: None",
+        "str(getattr(getattr(threading.excepthook, '__code__', 0), 'co_varnames', 0))",
     ),
     "umask": (
         "import os, re",
