@@ -50,7 +50,8 @@ def test_a_base_out_of_reach_is_said_in_a_sentence(home: None) -> None:
     assert status.error == (
         f"the base image {base} can't be read, as 127.0.0.1 can't be reached from this machine "
         "(Connection refused): name one that can with --base IMAGE, or for all jobs with "
-        "%distrain config base_image=IMAGE"
+        "%distrain config base_image=IMAGE; without any registry, a rehearsal runs with "
+        "%distrain config base_image=scratch"
     )
 
 

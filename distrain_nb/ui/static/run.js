@@ -1484,9 +1484,13 @@ var Search = class {
     });
     this.regex = toggle(".*", "Regular expression", () => this.start());
     this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
-    for (const sign of [this.regex, this.letters]) sign.setAttribute("aria-label", sign.title);
     this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)", "aria-label": "Previous match" });
     this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)", "aria-label": "Next match" });
+    for (const sign of [this.regex, this.letters, this.back, this.next]) {
+      sign.dataset.sign = sign.textContent ?? "";
+      sign.textContent = "";
+      if (!sign.hasAttribute("aria-label")) sign.setAttribute("aria-label", sign.title);
+    }
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span",

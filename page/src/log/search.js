@@ -32,10 +32,14 @@ export class Search {
     });
     this.regex = toggle(".*", "Regular expression", () => this.start());
     this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
-    // Signs are no names: a screen reader would say "dot star".
-    for (const sign of [this.regex, this.letters]) sign.setAttribute("aria-label", sign.title);
     this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)", "aria-label": "Previous match" });
     this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)", "aria-label": "Next match" });
+    // Signs are no names: a screen reader would say "dot star". So they are drawn, and named.
+    for (const sign of [this.regex, this.letters, this.back, this.next]) {
+      sign.dataset.sign = sign.textContent ?? "";
+      sign.textContent = "";
+      if (!sign.hasAttribute("aria-label")) sign.setAttribute("aria-label", sign.title);
+    }
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span", { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },
