@@ -45,6 +45,15 @@ def doubts_in(notebook: NotebookNode) -> set[str]:
     return codes - {"capture.unknown-module"}  # of packages that only the image has
 
 
+# A cell that prints in what the ranks of any run have trained otherwise than as one.
+DEVIATING = """\
+import distrain_nb
+from distrain_nb.worker.facts.deviations import CODES
+seen = [finding.code for run in distrain_nb.runs() for finding in run.findings]
+print("ranks deviate:", [code for code in seen if code in CODES])
+"""
+
+
 @dataclass
 class Outcome:
     """What a cell left: its printed text, its displays, and its error if it raised.

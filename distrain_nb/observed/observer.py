@@ -40,10 +40,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
-from distrain_nb.observed.objects import (
-    as_now,
-    part_names,
-)
+from distrain_nb.observed.objects import as_now, part_names
 from distrain_nb.observed.process import Begun, Settings, Variables
 from distrain_nb.observed.touched import is_idle
 from distrain_nb.observed.unsettled import Unsettled
@@ -143,9 +140,17 @@ class Observer:
     def end(self) -> None:
         """Note that the cell has run."""
         self.settle()
+        self._forget_deleted()
         self.changes.end(self._running)
         self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
         self._running = ""
+
+    def _forget_deleted(self) -> None:
+        """Forget which names were filled once they are deleted, as by `%reset`: who binds one anew,
+        perhaps unseen, owes it to no question of before."""
+        for places in self._sites.values():
+            for site in places.values():
+                site.filled &= self.namespace.keys()
 
     def runs(self, code: CodeType) -> None:
         """Note that a statement of the cell is about to run."""

@@ -177,6 +177,14 @@ def test_told(running: Kernel, name: str) -> None:
     assert message in start(running, tuple(cells), shown)
 
 
+def test_a_name_that_was_deleted_owes_nothing_to_a_question_of_before(running: Kernel) -> None:
+    """A callback set it by the rank; then it was deleted, and a callback set it anew."""
+    for what in (_RANK, "lambda: 5"):
+        cells = (_HOOK.format(what), _EVENTS.format("register"), _EVENTS.format("unregister"))
+        said = start(running, cells, "heard[0]()" if what != _RANK else "heard")
+        assert ("CaptureError" in said) == (what == _RANK), said
+
+
 def test_the_rank_in_a_timed_statement_is_each_ranks_own(running: Kernel) -> None:
     """It was refused, as IPython's own name by which it runs was not among the notebook's."""
     assert "Error" not in start(running, ("import os", f"%time timed = {_RANK}"), "timed")

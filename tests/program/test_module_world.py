@@ -189,6 +189,20 @@ def test_what_a_module_makes_for_itself_and_the_notebook_changes_is_refused(
     sys.modules.pop("lazy_module")
 
 
+def test_what_changes_something_else_of_such_a_module_is_not_refused(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    """A part of another object, and a function that only the training cell calls."""
+    text = "import threading\nheld = None\nclass Client:\n    def __init__(self):\n"
+    text += "        self.n, self.lock = 1, threading.Lock()\ndef get():\n    global held\n"
+    text += "    held = held or Client()\n    return held\ndef settings(): return Client()"
+    (tmp_path / "lazy_module.py").write_text(text)
+    cell = "import lazy_module\nlazy_module.get()\nlazy_module.settings().n = 3\n"
+    cell += "def reset(): lazy_module.get().n = 0"
+    assert findings(kernel, cell, "import lazy_module\nreset()") == []
+    sys.modules.pop("lazy_module")
+
+
 @pytest.mark.parametrize(
     "cell",
     ["state_module.LR = 5", "seen = state_module.LR + rank", "seen = dict(a=rank, b=conf.LR)"],

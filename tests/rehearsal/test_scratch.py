@@ -13,7 +13,7 @@ from distrain_nb import api
 from distrain_nb.errors import ImageError
 from distrain_nb.findings import Severity
 from distrain_nb.image import Recipe, build
-from tests.kernels import execute
+from tests.kernels import DEVIATING, execute
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +60,7 @@ def test_one_command_and_the_notebook_for_vertex_ai_runs_as_it_stands(
 ) -> None:
     notebook = nbformat.read(ROOT / "notebooks" / "vertex.ipynb", as_version=4)
     notebook.cells.insert(1, nbformat.v4.new_code_cell("%distrain config base_image=scratch"))
+    notebook.cells.append(nbformat.v4.new_code_cell(DEVIATING))
     execute(notebook, tmp_path, timeout=250)
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     printed = "".join(o.get("text", "") for o in shown)
@@ -67,3 +68,4 @@ def test_one_command_and_the_notebook_for_vertex_ai_runs_as_it_stands(
     resumed = re.search(r"resumed at epoch (\d+); test accuracy: ([\d.]+)%", printed)
     assert resumed and int(resumed[1]) > 3 and float(resumed[2]) > 90
     assert "the image has no base" in page
+    assert "ranks deviate: []" in printed

@@ -20,7 +20,12 @@ from distrain_nb.study import Study
 from distrain_nb.study import __main__ as process
 from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
-from distrain_nb.worker.files.status import UNTAKEN, State, request_cancel
+from distrain_nb.worker.files.status import (
+    UNTAKEN,
+    State,
+    is_cancelled_as_untaken,
+    request_cancel,
+)
 from tests.conftest import eventually
 from tests.local.test_crash import CRASHING
 from tests.study.conftest import process_of
@@ -187,6 +192,12 @@ def test_a_study_ends_with_the_kernel_that_waits_for_it_and_outlives_any_other(
         assert found.trials["state"].tolist() == ["succeeded"] * 3
 
 
+def test_the_study_leaves_a_users_request_as_it_is(tmp_path: Path) -> None:
+    request_cancel(tmp_path)
+    request_cancel(tmp_path, UNTAKEN)
+    assert not is_cancelled_as_untaken(tmp_path)
+
+
 @pytest.mark.parametrize("by", ["the study", "a user"])
 def test_a_trial_whose_run_was_given_up_too_early_is_tried_again(home: Path, by: str) -> None:
     """Its run came to life after the study had told it not to begin."""
@@ -199,9 +210,9 @@ def test_a_trial_whose_run_was_given_up_too_early_is_tried_again(home: Path, by:
         lambda: found.all_trials() and found[1].run_id and found[1].run.status.processes
     )
     journal.touch()
-    request_cancel(found[1].run.folder, UNTAKEN)
-    if by == "a user":
-        request_cancel(found[1].run.folder)
+    asked = ("", UNTAKEN, "") if by == "a user" else (UNTAKEN,)
+    for why in asked:
+        request_cancel(found[1].run.folder, why)
     assert eventually(lambda: found.state.final)
     assert str(found[1].state) == ("succeeded" if by == "the study" else "cancelled")
     assert len(found.all_trials()) == 1

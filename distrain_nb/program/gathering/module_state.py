@@ -17,11 +17,12 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import may_set
 from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.process import SEEDS, is_brought
+from distrain_nb.program.gathering.changed_objects import change_of
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, same_code
-from distrain_nb.program.notebook.reach import ASKS_MACHINE, resolve
+from distrain_nb.program.notebook.reach import ASKS_MACHINE
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in
@@ -248,7 +249,7 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
     if own and path.isidentifier() and _is_written(bound):
         stored = {name for part in code for name in stored_by(part, with_globals=True)}
         is_its_own = f"global {path}" in stored
-        changing = _changes_of(value, module, world) if is_its_own else None
+        changing = change_of(value, module, path, world) if is_its_own else None
         where = f"by {changing.statement.where}" if changing else "in the notebook"
         if not is_its_own or changing:
             message = (
@@ -257,21 +258,6 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
                 f"{'Change' if changing else 'Set'} it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, module, message)
-
-
-def _changes_of(value: Any, module: str, world: World) -> Executed | None:
-    """Return the first statement that sets a part of an object, which it has by a name or a path,
-    or from a function of that module."""
-    for executed in world.history.executed:
-        for place, method in changed_by(ast.walk(executed.statement.node)):
-            part = getattr(place, "value", None) if not method else None
-            while isinstance(part, (ast.Attribute, ast.Subscript, ast.Name, ast.Call)):
-                giver = resolve(part.func, world.namespace) if isinstance(part, ast.Call) else None
-                of_module = getattr(giver, "__module__", "") == module
-                if of_module or resolve(part, world.namespace) is value:
-                    return executed
-                part = getattr(part, "value", None)
-    return None
 
 
 def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, Executed]]:

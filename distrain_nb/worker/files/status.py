@@ -214,8 +214,12 @@ class Status:
 
 
 def request_cancel(folder: Path, why: str = "") -> None:
-    """Ask whoever answers for the run to stop it; what is asked last tells why."""
-    (folder / CANCEL_FILE).write_text(why, encoding="utf-8")
+    """Ask whoever answers for the run to stop it. Who gives a reason leaves the request of others
+    as it is."""
+    file = folder / CANCEL_FILE
+    if not (why and file.exists()):
+        file.write_text(why, encoding="utf-8")
+        os.utime(str(file))  # a carrier hears of a second request by its time
 
 
 def is_cancelled_as_untaken(folder: Path) -> bool:
