@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.demo
 FIRST := $(VENV)/.first
 INSTALLED := $(VENV)/.installed
+PAGE := jupyter-config/labextension/static/remoteEntry.js
 
 # Tests start hundreds of interpreters that import frameworks and clouds' SDKs: what they compile is
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
@@ -26,14 +27,14 @@ first: $(FIRST)
 setup: $(INSTALLED)
 
 # Types are checked beside the tests: by one process, for half a minute where nothing is cached.
-check: $(INSTALLED) style
+check: $(PAGE) style
 	$(MAKE) --jobs 2 --output-sync types quick
 
-quick: $(INSTALLED)
+quick: $(PAGE)
 	$(BIN)/python -m tests.suite --reruns 0 --workers 4 -m "not slow"
 
 # What fails is run once more, by itself; RERUNS=0 is the strict way.
-test: room $(INSTALLED) services
+test: room $(PAGE) services
 	$(MAKE) --jobs 2 --output-sync types style wheel
 	$(BIN)/python -m tests.suite --reruns $(RERUNS) -m "not slow or stands_for" --durations 10
 
@@ -44,10 +45,10 @@ test-list: $(INSTALLED)
 # What `make test` leaves out, as far as it can be reached by what has changed since the last whole
 # run, for so many minutes.
 MINUTES ?= 60
-test-rest: room $(INSTALLED) services wheel
+test-rest: room $(PAGE) services wheel
 	$(BIN)/python -m tests.whole rest --minutes $(MINUTES) --reruns $(RERUNS)
 
-test-all: room $(INSTALLED) services
+test-all: room $(PAGE) services
 	$(MAKE) --jobs 2 --output-sync types style wheel
 	$(BIN)/python -m tests.whole run --reruns $(RERUNS) --durations 10
 
@@ -78,12 +79,11 @@ style: $(INSTALLED)
 	$(BIN)/python scripts/page.py check
 	$(BIN)/python scripts/page.py test
 
-# Joins the page's code into the files that the widgets load; they stand in the repository.
-page: $(INSTALLED)
-	$(BIN)/python scripts/page.py build
+# Builds the files that the widgets and JupyterLab's extension load, as an install does, again.
+page: $(PAGE)
 
 # Of every state, at two widths in both themes: out/pictures/index.html shows all.
-pictures: $(INSTALLED) services
+pictures: $(PAGE) services
 	$(BIN)/python -m scripts.pictures
 
 # The site, in out/docs. A link or an anchor that leads nowhere fails it.
@@ -112,6 +112,11 @@ $(DEMO): pyproject.toml
 
 $(INSTALLED): $(DEMO)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[dev]'
+	touch $@
+
+$(PAGE): $(INSTALLED) page/build.js page/package-lock.json $(shell find page/src page/styles -type f)
+	$(BIN)/python scripts/page.py build
+	cp jupyter-config/labextension/static/* $(VENV)/share/jupyter/labextensions/distrain-nb/static/
 	touch $@
 
 clean:

