@@ -78,10 +78,8 @@ def _reads_variables(program: Program) -> bool:
 def program_of(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
     """Make the program from its source. Its arguments are the options', after a script's own."""
     limit = int(Config.load().carry_limit * MIB)
-    if options.debug and not backend.here:
-        raise OptionError(
-            f"--debug has no meaning on {backend.title}: only ranks on this machine can ask"
-        )
+    if options.debug and not backend.asks:
+        raise OptionError(f"--debug has no meaning on {backend.title}: ranks there can't ask")
     places = options.places(backend.data)
     program = (
         _of_cell(source, options, limit, backend)

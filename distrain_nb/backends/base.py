@@ -173,10 +173,11 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     """A place where jobs run, with all that the rest needs to know of it.
 
     `name` is what `--on` takes, `title` what people call it; `here` says that it is this machine,
-    so that jobs end with it. `options` is a frozen dataclass of
-    what jobs there have besides the common options (`backends.options`). `has_image` says whether
-    ranks have the packages of an image, rather than those of the notebook. `example` are options
-    of a small job: `--help` shows it, and `%distrain doctor` names the settings that it lacks.
+    so that jobs end with it; `asks`, that ranks can ask whoever sits at the notebook. `options` is
+    a frozen dataclass of what jobs there have besides the common options (`backends.options`).
+    `has_image` says whether ranks have the packages of an image, rather than those of the notebook.
+    `example` are options of a small job: `--help` shows it, and `%distrain doctor` names the
+    settings that it lacks.
     `mounted` are folders, each with a slash at its end, that its machines have of their own.
     `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
     `launcher`: the form offers them, and any other that a layout has is an error or a warning.
@@ -192,6 +193,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     title: ClassVar[str]
     options: type[OptionsT]
     here: ClassVar[bool] = False
+    asks: ClassVar[bool] = False
     waits_by_default: ClassVar[bool] = False
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}

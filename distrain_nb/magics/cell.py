@@ -71,7 +71,7 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
         print(prepared)
         return
     _show_warnings(prepared, source)
-    asks = prepared.waits and (prepared.backend.here or bool(prepared.options.session))
+    asks = prepared.waits and prepared.backend.asks
     with show_long_work():
         run = api.start(prepared, attend if asks else None)
     watch(run, prepared.waits)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +18,13 @@ from distrain_nb.run.prompts import Dialogues, Question
 from distrain_nb.ui.frontend import can_answer
 from distrain_nb.ui.question import ask
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.launch import Launch, pid_of
+from distrain_nb.worker.files.launch import Launch, ProcessSpec, pid_of
 from distrain_nb.worker.files.prompts import Asker
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run
+    from distrain_nb.worker.files.status import Process
 
 # A rank that goes on stepping asks again within a moment, and one that is at its prompt once it has
 # done what it was told. Another's question waits so long, and no longer: it may wait for that one.
@@ -148,10 +149,14 @@ def debug(run: Run, rank: int | None) -> None:
 
 
 def _refuse(run: Run) -> None:
-    if not run.is_here and not run.session:
+    if not find(run.backend).asks:
         raise OptionError(
-            f"{run.title} can't be debugged: a rank's prompt is for runs on this machine and for "
-            f"cells of sessions, and it runs on {find(run.backend).title}"
+            f"{run.title} can't be debugged: ranks on {find(run.backend).title} can't ask"
+        )
+    if not (run.is_here or run.session or prompts.is_relayed(run.folder)):
+        raise OptionError(
+            f"{run.title} can't be debugged: its ranks on {find(run.backend).title} were started "
+            "without a prompt; start it with --wait, or with --debug"
         )
     if run.state.final:
         raise OptionError(
@@ -168,8 +173,10 @@ def _refuse(run: Run) -> None:
 def _process_of(run: Run, rank: int) -> int:
     """Return the number of a rank's process, also of a run that has just been started. Raises
     OptionError."""
-    specs = Launch.read(run.folder).processes
-    processes = {spec.rank: number for number, spec in enumerate(specs) if spec.rank is not None}
+    planned: Sequence[Process | ProcessSpec] = run.status.processes
+    if run.is_here or run.session:
+        planned = Launch.read(run.folder).processes
+    processes = {spec.rank: number for number, spec in enumerate(planned) if spec.rank is not None}
     if rank not in processes:
         ranks = f"its ranks are 0 to {max(processes)}" if len(processes) > 1 else "it has rank 0"
         raise OptionError(f"invalid --rank {rank}: {run.title} has no rank {rank}; {ranks}")

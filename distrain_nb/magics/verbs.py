@@ -21,7 +21,7 @@ RUN_VERBS = {
     "show": "show state, log and charts of a run",
     "logs": "print the log of a run",
     "stacks": "show where each rank of a run on this machine is, with its stacks",
-    "debug": "ask at the prompt of a rank on this machine, at the line where it is",
+    "debug": "ask at the prompt of a rank, at the line where it is",
     "attach": "follow a run, study or cloud job below this cell (default: what you started last)",
     "cancel": "stop a run",
     "resume": "start a run again from its checkpoints",

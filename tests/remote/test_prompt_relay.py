@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.run.prompts import Dialogues
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import orders, prompts
-from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.orders import Order
 from distrain_nb.worker.rank import prompt
-from distrain_nb.worker.replica.member import StayingReplica
+from distrain_nb.worker.replica import prompt_orders
 from tests.conftest import eventually
 
 NUMBER = 3
@@ -24,16 +24,15 @@ def test_a_rank_elsewhere_is_answered_and_the_others_wait(tmp_path: Path) -> Non
     places = [orders.place_of(job, NUMBER, index) for index in range(2)]
     for place in places:
         place.mkdir(parents=True)
-    replicas = [StayingReplica(job, index, Launch((), str(tmp_path)), 60) for index in range(2)]
 
     def give(do: str, words: JsonObject) -> None:
-        for replica in replicas:
-            replica.pass_to_prompt(Order(NUMBER + 1, do, dict(words)))
+        for index, place in enumerate(places):
+            prompt_orders.apply(place, index, Order(NUMBER + 1, do, dict(words)))
 
-    relay = PromptRelay(run, job, NUMBER, {0: [0], 1: [1]}, give)
+    relay = PromptRelay(run, places.__getitem__, NUMBER, {0: [0], 1: [1]}, give)
     prompts.listen(run, answers=True)
-    for replica, place in zip(replicas, places, strict=True):
-        replica.hear(place, relay.begin())
+    for place in places:
+        prompt_orders.hear(place, relay.begin())
     asking = os.fork()
     if not asking:
         os._exit(_ask(places[1]))
@@ -71,10 +70,12 @@ def _ask(place: Path) -> int:
 
 
 def test_a_request_to_stop_reaches_its_rank_alone(tmp_path: Path) -> None:
-    run, job = tmp_path / "run", tmp_path / "job"
+    run = tmp_path / "run"
     run.mkdir()
     given: list[tuple[str, JsonObject]] = []
-    relay = PromptRelay(run, job, NUMBER, {0: [0], 1: [1, 2]}, lambda *order: given.append(order))
+    place = partial(orders.place_of, tmp_path / "job", NUMBER)
+    members = {0: [0], 1: [1, 2]}
+    relay = PromptRelay(run, place, NUMBER, members, lambda *order: given.append(order))
     relay.begin()
     prompts.make_request(run, prompts.STOP, (2,))
     relay.turn()

@@ -17,7 +17,7 @@ from distrain_nb.backends.remote.collector import Collector
 from distrain_nb.backends.remote.service import Observed, Service
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.types import JsonObject
-from distrain_nb.worker.files import coded_line
+from distrain_nb.worker.files import coded_line, prompts
 from distrain_nb.worker.files.cause import NEAR_LIMIT, Cause
 from distrain_nb.worker.files.coded_line import FAILED, GOES_ON, HANG, MARK
 from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_cause
@@ -62,7 +62,8 @@ def start_next_attempt(
     """
     spec, present = submission.spec, run.journal.attempt
     retries = int(str(spec.get("retries") or 0))
-    failed = observed.state is State.FAILED and not run.stop_wanted()
+    is_stopped = run.stop_wanted() or prompts.is_quit(run.folder)
+    failed = observed.state is State.FAILED and not is_stopped
     if not (failed and present.number <= retries and isinstance(service, Resubmits)):
         return False, ""
     reports = last_reports(run.folder, run.journal)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,9 +133,14 @@ class CarriedRun:
         except FileNotFoundError:
             return 0
 
-    def rest(self, seconds: float, request: int | None = None) -> bool:
+    def rest(
+        self,
+        seconds: float,
+        request: int | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> bool:
         """Wait, but only until somebody asks for the end, since that `request` or from now on; say
-        whether somebody has."""
+        whether somebody has. Do each moment what is to be done `meanwhile`."""
         before = self.last_request() if request is None else request
         end = time.monotonic() + seconds
         while self.last_request() == before:
@@ -142,6 +148,7 @@ class CarriedRun:
             if remaining_s <= 0:
                 return False
             time.sleep(min(remaining_s, HEARD_WITHIN_S))
+            meanwhile()
         return True
 
 
@@ -170,8 +177,7 @@ def send(run: CarriedRun, service: Service) -> None:
 
     Raises Cancelled, or DistrainError if the service takes no such job.
     """
-    if run.journal.request is None:
-        _stage(run, service)
+    stage(run, service)
     if not run.journal.job:
         run.show(Progress("submitting"))
     trouble: Exception | None = None
@@ -190,7 +196,11 @@ def send(run: CarriedRun, service: Service) -> None:
     _log.info("the service has the job: %s", run.journal.job)
 
 
-def _stage(run: CarriedRun, service: Service) -> None:
+def stage(run: CarriedRun, service: Service) -> None:
+    """Stage the code, unless that has been done. Raises Cancelled."""
+    if run.journal.request is not None:
+        return
+
     def tell(progress: Progress) -> None:
         if run.stop_wanted():
             raise Cancelled

@@ -33,10 +33,12 @@ from distrain_nb.backends.remote.carried import (
     CarriedRun,
     error_line,
     send,
+    stage,
 )
 from distrain_nb.backends.remote.carrier_log import NoLock, carrier_lock, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.options import delete_variables
+from distrain_nb.backends.remote.run_prompts import RunPrompts
 from distrain_nb.backends.remote.service import Gone, Observed, Pace, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
@@ -109,7 +111,8 @@ def _carry(
             service = backend.service(submission.spec, endpoints, run.folder)
         else:
             service = make(submission.spec)
-        carrier = Carrier(run, submission, service, doing)
+        prompts = RunPrompts(run, submission, service) if make is None else None
+        carrier = Carrier(run, submission, service, doing, prompts)
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:
         run.end(State.CANCELLED)
@@ -140,8 +143,10 @@ class Carrier:
         submission: Submission,
         service: Service,
         doing: RehearsalStep | None = None,
+        prompts: RunPrompts | None = None,
     ) -> None:
         self._run = run
+        self._prompts = prompts
         self._submission = submission
         self._service = service
         self._doing = doing
@@ -161,6 +166,9 @@ class Carrier:
         is_sent_again, vain = True, ""
         while is_sent_again:
             prepare_request(run, self._submission, self._service)
+            stage(run, self._service)
+            if self._prompts:
+                self._prompts.begin()
             send(run, self._service)
             if not self._submission.spec.get("retries"):
                 delete_variables(run.folder)
@@ -183,6 +191,8 @@ class Carrier:
             ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
             ("fetch event files", lambda: collector.allowed(collector.new_events)),
         )
+        if self._prompts:
+            self._prompts.end()
         self._cost.look(self._run.status, self._billed)
         succeeded = observed.state is State.SUCCEEDED
         if observed.state is State.FAILED:  # all that a large job has said may take minutes
@@ -237,6 +247,8 @@ class Carrier:
                 trouble, behind = self._do_what_can_be_done(steps)
                 hang = "" if self._asked else standstill.hang()
                 state = "" if self._asked else waiting_reason(observed)
+                if self._prompts and not self._asked:
+                    state = self._prompts.note or state
                 if not state and hang:
                     state = hang
                 if not state and not self._asked:
@@ -244,7 +256,7 @@ class Carrier:
                 run.note(trouble or state, behind, hang=hang)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
-            run.rest(pause, request)
+            run.rest(pause, request, self._prompts.attend if self._prompts else lambda: None)
 
     def _observe(self) -> Observed:
         try:
@@ -267,6 +279,7 @@ class Carrier:
             ("keep to --max-cost", self._keep_to_cost),
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
+            ("pass on what ranks ask", self._pass_on),
             *steps,
         ):
             try:
@@ -285,6 +298,10 @@ class Carrier:
             self._service.cancel(self._run.journal.job)
             _log.info("asked for the job to be stopped")
             self._asked = True
+
+    def _pass_on(self) -> None:
+        if self._prompts:
+            self._prompts.turn()
 
     def _link(self) -> None:
         if not self._linked:

@@ -78,6 +78,8 @@ class CellPlan:
 class StayingBackend(ResumingBackend[RemoteOptionsT, RemotePlanT]):
     """A backend whose service is a `SharedFolderService`, and whose ranks can stay."""
 
+    asks = True
+
     def start_session(self, plan: RemotePlanT, folder: Path) -> None:
         """Have a process of its own send the job, and hand its replicas the cells."""
         spec = plan.spec()

@@ -1,8 +1,9 @@
-"""Passes on what ranks of a session elsewhere ask, and the answers to it.
+"""Passes on what ranks elsewhere ask, and the answers to it.
 
-A rank asks its replica, by the files of `worker/files/prompts.py` in the order's folder. They are
-brought into the run's folder, where a kernel finds them as those of a rank here. Answers go back as
-orders, which lie in files: so nobody is asked for a password.
+A rank asks its replica, by the files of `worker/files/prompts.py` where the replica has its own:
+those of a run, or of a session's cell. They are brought into the run's folder, where a kernel finds
+them as those of a rank here. Answers go back as orders, which lie in files: so nobody is asked for
+a password.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.files import orders, prompts
+from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.disk import private_folder, replace_file
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
 from distrain_nb.worker.files.orders import HEARD, HOLD, REPLY, REQUEST
@@ -41,12 +42,12 @@ class _Passed:
 
 @dataclass
 class PromptRelay:
-    """The questions of one cell, whose order in the `job`'s folder has that number. `members` are
-    the numbers of the cell's ranks in the run by replica, in the order that the replica has them.
-    `give` gives an order."""
+    """The questions of the run or cell whose order has that number. `place` is where a replica has
+    its files. `members` are the numbers of the ranks in the run by replica, in the order that the
+    replica has them. `give` gives an order."""
 
     run: Path
-    job: Path
+    place: Callable[[int], Path]
     number: int
     members: Mapping[int, Sequence[int]]
     give: Give
@@ -66,7 +67,7 @@ class PromptRelay:
         """Pass on what is new."""
         self._tell_who_hears()
         for replica in self.members:
-            for asker in prompts.askers(orders.place_of(self.job, self.number, replica)):
+            for asker in prompts.askers(self.place(replica)):
                 self._bring(replica, asker)
         for passed in self._passed.values():
             for answer in self._answers(passed):
@@ -76,6 +77,11 @@ class PromptRelay:
             self._waiting = waiting
             self._order(HOLD, replicas=list(waiting))
         self._pass_request()
+
+    @property
+    def open(self) -> list[int]:
+        """The numbers of the run's processes that wait at a prompt."""
+        return sorted(p.shown.process for p in self._passed.values() if p.pipe >= 0)
 
     def end(self) -> None:
         """Let go of the pipes."""
@@ -110,7 +116,7 @@ class PromptRelay:
         if passed is None:
             shown = Asker(self.members[replica][asker.process], asker.pid)
             passed = self._passed[replica, asker] = _Passed(replica, asker, shown)
-        with asker.asked(orders.place_of(self.job, self.number, replica)).open("rb") as file:
+        with asker.asked(self.place(replica)).open("rb") as file:
             file.seek(passed.position)
             data = file.read()
         passed.position += len(data)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,8 @@ def make_cell(spec: CellSpec, ranks: JobRanks, number: int, folder: Path) -> Cel
     for place, rank in enumerate(spec.ranks):
         (replica,) = ranks.replicas_of((rank,))
         places.setdefault(replica, []).append(place)
-    relay = PromptRelay(folder, ranks.job, number, places, ranks.give)
+    of_replica = partial(orders.place_of, ranks.job, number)
+    relay = PromptRelay(folder, of_replica, number, places, ranks.give)
     return CellService(spec, ranks, number, relay)
 
 

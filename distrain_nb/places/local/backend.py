@@ -118,7 +118,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     name = "local"
     title = "this machine"
     options = NoOptions
-    here = waits_by_default = True
+    here = asks = waits_by_default = True
 
     def data(self, name: str, uri: str) -> str:
         """Buckets are fetched into a cache when the run starts; a run that reads them has theirs

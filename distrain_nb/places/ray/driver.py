@@ -183,6 +183,8 @@ class Driver:
             addresses = ray.get([actor.address.remote() for actor in self._actors])
             self._nodes = [address.rpartition(":")[0] for address in addresses]
             hosts = ",".join(addresses)
+            while not self._request["shared"] and self._hand_orders():
+                pass  # ranks may ask at once, whom the first order tells whether somebody answers
             ray.get([actor.start.remote(hosts) for actor in self._actors])
         except ray.exceptions.RayError as error:
             raise LostReplica(f"a replica could not be started: {_brief(error)}") from None
@@ -229,6 +231,7 @@ class Driver:
         if self._stays:
             return self._look_at_session()
         heard = self._hear()
+        heard = (not self._request["shared"] and self._hand_orders()) or heard
         self._heard = LOOK_FIRST_S if heard else min(1.5 * self._heard, LOOK_AT_LEAST_EVERY_S)
         if self._lost or any(self._codes.values()):
             return True

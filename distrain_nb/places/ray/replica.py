@@ -147,7 +147,8 @@ class ReplicaActor:
         folder = Path("replicas") / self._name
         names = [str(folder / name) for name in ("launch.json", "log.tsv", "status.json", "said")]
         tables = sorted((self._folder / folder).glob("names-*.json"))  # of ranks that stay
-        names += [str(path.relative_to(self._folder)) for path in tables]
+        asked = sorted((self._folder / folder / "prompts").glob("[aq]*"))  # asked-…, quit
+        names += [str(path.relative_to(self._folder)) for path in (*tables, *asked)]
         for name in FETCHED:
             below = (self._folder / "output" / name).rglob("*")
             names += [str(path.relative_to(self._folder)) for path in sorted(below)]

@@ -1,4 +1,5 @@
-"""What the replicas of a session are told, where they are those of a job.
+"""What the replicas of a session are told, where they are those of a job, and of a run whose ranks
+may ask.
 
 `orders` in the job's folder has a line of JSON for each order, which every replica follows. It is
 opened at each look: a network file system then asks for what is new. `ordered/NUMBER` has the files

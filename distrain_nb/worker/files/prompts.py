@@ -6,7 +6,8 @@ pipe, as a password must never lie in a file; `open-…` is there while it waits
 the process is on another machine, these are of whoever passes the questions on, whose process id
 `open-…` has. `held` is there while a process on another machine waits at a prompt.
 `listener-PID.json` says of a kernel whether somebody there can answer. `request.json` is what one
-process asks of the others; each answers in a `reply-…` of its own.
+process asks of the others; each answers in a `reply-…` of its own. `relayed` is there if the ranks
+are on other machines, and somebody passes on what they ask.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ STOP, EVALUATE = "stop", "evaluate"  # what a request asks of a rank
 _REQUEST, _QUIT = "request.json", "quit"
 _LISTENER, _REPLY = "listener-{}.json", "reply-{}-{}.json"
 _ASKED, _ANSWERS, _OPEN, _HELD = "asked-", "answers-", "open-", "held"
+_RELAYED = "relayed"
 _LEFT_BY_ATTEMPTS = ("asked-*", "answers-*", "open-*", "reply-*", _HELD, _REQUEST, _QUIT)
 
 
@@ -190,6 +192,15 @@ def forget(folder: Path) -> None:
                 file.unlink()
             except OSError:
                 pass
+
+
+def note_relayed(folder: Path) -> None:
+    """Note that somebody passes on what the ranks ask, which are on other machines."""
+    (private_folder(folder / PROMPTS_FOLDER) / _RELAYED).touch()
+
+
+def is_relayed(folder: Path) -> bool:
+    return (folder / PROMPTS_FOLDER / _RELAYED).exists()
 
 
 # -- requests of one process to the others --------------------------------------------------------

@@ -19,7 +19,7 @@ from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
 from distrain_nb.worker.rank import program
-from distrain_nb.worker.replica import sagemaker, secret_stores, shared, tracker
+from distrain_nb.worker.replica import prompt_orders, sagemaker, secret_stores, shared, tracker
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, mark
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
 
@@ -91,6 +91,8 @@ def run(launch: Launch) -> int:
     if attempt > 1 and any(process.rank == 0 for process in launch.processes):
         mark(os.environ.get("AIP_TENSORBOARD_LOG_DIR", ""), attempt)
     labels = [process.label for process in launch.processes]
+    if shares:
+        prompt_orders.follow(*shared.membership(), folder)
     Supervisor(folder, echo=None if shares else lambda records: _echo(records, labels)).run()
     status = Status.read(folder)
     _deliver(folder / RESULTS_FOLDER)

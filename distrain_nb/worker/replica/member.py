@@ -15,27 +15,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
-from distrain_nb.worker.files import disk, orders, prompts
+from distrain_nb.worker.files import disk, orders
 from distrain_nb.worker.files.folder import CANCEL_FILE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.files.orders import (
-    CELL,
-    HEARD,
-    HOLD,
-    LEAVE,
-    REPLY,
-    REQUEST,
-    STOP,
-    Order,
-    OrderReader,
-)
-from distrain_nb.worker.files.prompts import Asker
+from distrain_nb.worker.files.orders import CELL, LEAVE, STOP, Order, OrderReader
 from distrain_nb.worker.files.session import END, GET, PUT
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.replica import shared
+from distrain_nb.worker.replica import prompt_orders, shared
 from distrain_nb.worker.supervisor.staying import Desk, StayingRanks
 
 # After the last order, and later: each look is a request to a network file system.
@@ -99,8 +88,8 @@ class StayingReplica(Desk):
                     self._stop(int(order.words["of"]))
                 if order.do == END:
                     self._ranks.end_soon()
-                if order.do in (REPLY, HEARD, HOLD, REQUEST):
-                    self.pass_to_prompt(order)
+                if order.do in prompt_orders.FOR_PROMPTS:
+                    prompt_orders.apply(self._place(int(order.words["of"])), self._index, order)
                     orders.answer(self._job, order.number, self._index, {})
                     continue
                 self._orders.put(order)
@@ -117,29 +106,6 @@ class StayingReplica(Desk):
         self._stopped.append(number)
         with suppress(OSError):  # it hasn't begun, and won't
             (self._place(number) / CANCEL_FILE).touch()
-
-    def pass_to_prompt(self, order: Order) -> None:
-        """Do what is for the prompts of the cell at work, in the place of the notebook."""
-        words, place = order.words, self._place(int(order.words["of"]))
-        is_for_me = words.get("replica", self._index) == self._index
-        if not is_for_me or not place.exists():
-            return
-        with suppress(OSError):
-            if order.do == REPLY:
-                prompts.send_answer(place, Asker(*words["asker"]), words["number"], words["text"])
-            elif order.do == REQUEST:
-                prompts.make_request(place, words["kind"], words["targets"])
-            elif order.do == HOLD:
-                prompts.hold(place, waits=any(n != self._index for n in words["replicas"]))
-            else:
-                self.hear(place, words["answered"])
-
-    def hear(self, place: Path, answered: Optional[bool]) -> None:
-        """Have the ranks of a cell know whether somebody can answer."""
-        if answered is None:
-            prompts.end_listening(place)
-        else:
-            prompts.listen(place, answers=answered, secrets=False)
 
     def _place(self, number: int) -> Path:
         return orders.place_of(self._job, number, self._index)
@@ -203,7 +169,7 @@ class StayingReplica(Desk):
             (folder / CANCEL_FILE).touch()
         status = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
         status.enter(State.STARTING).write(folder)
-        self.hear(folder, order.words.get("answered"))
+        prompt_orders.hear(folder, order.words.get("answered"))
         self._ranks.run(folder)
         if (folder / RESULTS_FOLDER).is_dir():
             target = orders.folder_of(self._job, order.number) / shared.OUTPUT / RESULTS_FOLDER

@@ -86,6 +86,13 @@ def output_folders(job: Path) -> Dict[str, str]:
     }
 
 
+def membership() -> Tuple[Path, int, int]:
+    """Return the job's folder, the number of this replica, and how many the job has."""
+    members = list(replicas(os.environ.get(REPLICAS_VARIABLE, "primary=1")))
+    index = int(os.environ.get(INDEX_VARIABLE, "0"))
+    return Path(os.environ[JOB_VARIABLE]), index, len(members)
+
+
 def folder() -> Path:
     """Return where this replica keeps its log and status."""
     return replica_folder(
