@@ -47,3 +47,20 @@ def test_names_outlive_a_replica_and_the_process_here(slurm: Cluster, work: Path
         with pytest.raises(DistrainError, match="rank 1 can't come back"):
             lab.session.restart(rank=1)
     slurm.wait(lambda: not slurm.run("squeue", "--noheader").stdout, 30)
+
+
+def test_a_session_ends_where_nobody_answers(slurm: Cluster, work: Path) -> None:
+    with Lab(1, on="slurm", workers=1) as lab:
+        lab.lines("mine = 1")
+        here = lab.session.status.supervisor
+        assert here is not None
+        (replica,) = work.parent.glob("**/slurm/*/replicas/0")
+        there = Status.read(replica).supervisor
+        assert there is not None
+        slurm.end("slurmctld")
+        os.kill(there.pid, signal.SIGKILL)
+        lab.session.stop()
+        assert eventually(lambda: not here.alive, within=90)
+        assert lab.session.status.phase.startswith("ended; its job ")
+        slurm.start_controller()
+    slurm.wait(lambda: not slurm.run("squeue", "--noheader").stdout, 60)

@@ -19,6 +19,7 @@ from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_lin
 from distrain_nb.backends.remote.carrier import carry_cell, phase_of, waiting_reason
 from distrain_nb.backends.remote.cells import CellSpec
 from distrain_nb.backends.remote.options import delete_variables
+from distrain_nb.backends.remote.rank_names import RankNames
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.backends.remote.submission import Submission
@@ -33,7 +34,6 @@ from distrain_nb.worker.files.session import (
     GET,
     MEMORY_FILE,
     NAMES,
-    NAMES_FILE,
     PUT,
     RESTART,
 )
@@ -50,7 +50,7 @@ CELL_PACE = Pace(look=0.1, quiet=0, arrival=5.0, fetch=20.0)
 REST_S, ANSWER_LOOK_S = 0.5, 0.03
 JOB_LOOK_S = 2.0  # between cells
 LOST_AFTER_S = 60.0  # of silence; a network file system may keep what is new for seconds
-ANSWERS_WITHIN_S, ENDS_WITHIN_S = 60.0, 10.0
+ANSWERS_WITHIN_S, ENDS_WITHIN_S, CANCELLED_WITHIN_S = 60.0, 10.0, 30.0
 
 
 class JobRanks(Ranks):
@@ -69,6 +69,7 @@ class JobRanks(Ranks):
             backend.service(self._submission.spec, {}, folder),
         )
         self._per_replica = len(self._submission.processes) // len(self._service.members)
+        self._names = RankNames(self.job, folder, self._per_replica)
         self._processes = self._submission.processes
         self._beats = orders.Beats(self.job)
         self._number = orders.START
@@ -166,10 +167,10 @@ class JobRanks(Ranks):
         with suppress(OSError):
             request_cancel(self._present or self._folder)
 
-    def end(self) -> None:
+    def end(self) -> str:
         """Have the replicas end by themselves, or else the job."""
         if not self._run.may_be_there:
-            return
+            return ""
         until = time.monotonic() + ENDS_WITHIN_S
         has_ended = False
         with suppress(DistrainError, OSError):
@@ -179,13 +180,24 @@ class JobRanks(Ranks):
                 self._service.pull()
                 has_ended = all(map(self._has_ended, range(len(self.members))))
                 time.sleep(0.1)
-        while self._run.journal.job and not self._has_job_ended(is_last=has_ended):
-            with suppress(DistrainError):
-                self._service.cancel(self._run.journal.job)
-                break
-            time.sleep(1.0)
+        left = self._end_job(is_last=has_ended)
         with suppress(OSError):
             (self.job / shared.VARIABLES).unlink()
+        return left
+
+    def _end_job(self, *, is_last: bool) -> str:
+        """Cancel the job, unless it has ended; return why it may still be there. Its replicas end
+        by themselves when nobody has ordered anything for the session's idle time."""
+        job, until = self._run.journal.job, time.monotonic() + CANCELLED_WITHIN_S
+        while job and not self._has_job_ended(is_last=is_last):
+            try:
+                self._service.cancel(job)
+                return ""
+            except DistrainError as error:
+                if time.monotonic() > until:
+                    return f"its job {job} may still be there: {error_line(error)}"
+            time.sleep(1.0)
+        return ""
 
     def _has_job_ended(self, *, is_last: bool) -> bool:
         """Return whether the job has ended; one whose replicas have, soon does so."""
@@ -295,10 +307,10 @@ class JobRanks(Ranks):
         if asked == GET:
             self._fetch_values(number, Path(words["folder"]))
         if asked == RESTART:
-            self._forget_names(ranks)
+            self._names.forget(ranks)
             self._look_at_ranks()
             return {}
-        self._bring_names()
+        self._names.bring(self.ranks)
         return merged
 
     def _await(self, number: int, replicas: Sequence[int]) -> dict[int, dict[str, Unknown] | None]:
@@ -337,25 +349,6 @@ class JobRanks(Ranks):
             if source.is_dir():
                 shutil.copytree(source, target, dirs_exist_ok=True)
 
-    def _named(self, ranks: Iterable[int]) -> Iterator[tuple[Path, Path]]:
-        """Yield the file of names that each rank writes, and where readers of sessions look."""
-        for rank in ranks:
-            replica, local = divmod(rank, self._per_replica)
-            written = shared.replica_folder(self.job, replica) / NAMES_FILE.format(local)
-            yield written, self._folder / NAMES_FILE.format(rank)
-
-    def _bring_names(self) -> None:
-        for written, target in self._named(self.ranks):
-            with suppress(OSError):
-                data = written.read_bytes()
-                if not target.exists() or target.read_bytes() != data:
-                    replace_file(target, data)
-
-    def _forget_names(self, ranks: Iterable[int]) -> None:
-        for written, target in self._named(ranks):
-            written.unlink(missing_ok=True)
-            target.unlink(missing_ok=True)
-
     # -- cells --------------------------------------------------------------------------------
 
     def run(self, folder: Path) -> None:
@@ -379,7 +372,7 @@ class JobRanks(Ranks):
         Ranks leave their groups everywhere if some have, or if they are not of use any more.
         """
         self._note(replies)
-        self._bring_names()
+        self._names.bring(self.ranks)
         answers = replies.values()
         why = next((str(words["left"]) for words in answers if words.get("left")), "")
         sequences = {number for words in answers for number in words.get("sequences", ())}

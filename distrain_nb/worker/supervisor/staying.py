@@ -83,8 +83,8 @@ class Ranks(ABC):
         and a handler of signals."""
 
     @abstractmethod
-    def end(self) -> None:
-        """End them all."""
+    def end(self) -> str:
+        """End them all. Return why some may still be there; empty where none is."""
 
 
 class StayingRanks(Ranks):
@@ -198,6 +198,7 @@ class StayingRanks(Ranks):
     def end_soon(self) -> None:
         self.crew.ending = True
 
-    def end(self) -> None:
+    def end(self) -> str:
         self.crew.end(ENDS_WITHIN_S)
         self._output.close()
+        return ""
