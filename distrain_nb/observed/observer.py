@@ -114,7 +114,8 @@ class Observer:
 
     def sites(self, label: str) -> Iterable[Site]:
         """Return the places in a cell, or a module's file, from which the world was asked."""
-        self.settle()
+        if self._unsettled:
+            self.settle()
         return self._sites[label].values() if label in self._sites else ()
 
     @contextmanager

@@ -10,6 +10,7 @@ import inspect
 import sys
 import tokenize
 from functools import lru_cache
+from operator import itemgetter
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -72,11 +73,10 @@ def modules_in(files: Iterable[str]) -> set[str]:
 
 def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]]:
     """Yield names such as `module:CFG.lr`, with what they stand for."""
-    statements = [e.statement for e in world.history.executed]
+    modules = [(name, sys.modules.get(name), world.modules.of(name)) for name in modules_in(files)]
+    statements = [e.statement for e in world.history.executed] if modules else []
     asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)
-    for name in sorted(modules_in(files)):
-        module = sys.modules.get(name)
-        own = world.modules.of(name)
+    for name, module, own in sorted(modules, key=itemgetter(0)):
         if module is not None and own is not None:
             for path, value in _of_module(module, own, world, asked=asked):
                 yield f"{name}:{path}", value

@@ -68,6 +68,15 @@ class Statement:
         """Return every name that stands in the statement."""
         return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
 
+    @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
+    def registers(self) -> frozenset[str]:
+        """Return names that it registers something with: `@f.register`, `f.register(g)`."""
+        decorators = getattr(self.node, "decorator_list", None)
+        called = [getattr(d, "func", d) for d in decorators or [getattr(self.node, "value", None)]]
+        registers = (c for c in called if decorators or getattr(c, "attr", "") == "register")
+        owners = (getattr(c, "value", None) for c in registers)
+        return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
+
     def takes(self, name: str) -> bool:
         """Return whether the statement reads a name while it runs."""
         use = self.names().needs.get(name)
@@ -170,8 +179,13 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
             _add(history, Executed((position, number), statement, failed))
             if failed:
                 break  # those behind it did not run
-        history.futures.update(futures_in(s.node for s in statements))
+        history.futures.update(_futures_of(statements))
     return history
+
+
+@lru_cache(maxsize=4096)
+def _futures_of(statements: tuple[Statement, ...]) -> tuple[str, ...]:
+    return futures_in(statement.node for statement in statements)
 
 
 def _add(found: ExecutionHistory, executed: Executed) -> None:
@@ -181,19 +195,10 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
         return
     for name in executed.statement.binds:
         found.bindings.setdefault(name, []).append(executed)
-    for name in _changed(node):
+    for name in executed.statement.registers():
         found.changes.setdefault(name, []).append(executed)
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         found.stars.append(executed)
-
-
-def _changed(node: ast.stmt) -> set[str]:
-    """Return names that the statement registers something with: `@f.register`, `f.register(g)`."""
-    decorators = getattr(node, "decorator_list", None)
-    called = [getattr(d, "func", d) for d in decorators or [getattr(node, "value", None)]]
-    registers = (c for c in called if decorators or getattr(c, "attr", "") == "register")
-    owners = (getattr(c, "value", None) for c in registers)
-    return {o.id for o in owners if isinstance(o, ast.Name)}
 
 
 @lru_cache(maxsize=4096)

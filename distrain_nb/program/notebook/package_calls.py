@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ _NOTHING = object()
 ASSIGNS = (ast.Assign, ast.AugAssign, ast.Delete)
 
 
+@lru_cache(maxsize=4096)
 def way_of(name: str) -> str:
     """Return how ranks get what a function or attribute sets, by its full name: "" for others."""
     if _CALLS.fullmatch(name):
@@ -93,6 +95,7 @@ def way_of(name: str) -> str:
     return VARIABLE if _ENVIRONMENT.fullmatch(name) else ""
 
 
+@lru_cache(maxsize=4096)
 def is_of_machine(name: str) -> bool:
     """Return whether a function sets what concerns the machine, which is only told."""
     return any(pattern.fullmatch(name) for pattern in (_MACHINES, _SEEMS_TO_SET))

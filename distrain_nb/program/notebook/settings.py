@@ -83,7 +83,7 @@ def settings_of(world: World) -> list[Setting]:
     texts: dict[int, list[str]] = {}  # by the positions of cells
     for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
-    last = {tuple(text): position for position, text in texts.items()}.values()
+    last = {*{tuple(text): position for position, text in texts.items()}.values()}
     ran = (item for item in world.history.executed if not item.failed)
     executed_last = (item for item in ran if item.at[0] in last)
     return [setting for item in executed_last if (setting := _setting(item, code, world))]
@@ -126,7 +126,7 @@ def _setting(executed: Executed, code: PackageCalls, world: World) -> Setting | 
     node = executed.statement.node
     inside = list(_inside(node))
     names = [code.name(item) for item in inside]
-    if not inside or not all(names):
+    if not inside or not all(names) or (inside == [node] and _sets_nothing(node, names[0], code)):
         return None
     asks = world.knows_world(executed)
     of_each = (_sets(item, n, code, asks=asks) for item, n in zip(inside, names, strict=True))
@@ -146,6 +146,16 @@ def _setting(executed: Executed, code: PackageCalls, world: World) -> Setting | 
     if plain and not asks and code.calls_for_effect(node):
         return Setting(executed, (names[0],), runs=False, is_effect=True)
     return Setting(executed, (names[0],), runs=False) if is_of_machine(names[0]) else None
+
+
+def _sets_nothing(node: ast.stmt, name: str, code: PackageCalls) -> bool:
+    """Return whether a statement calls what sets nothing, as most do: `print(x)`, `ax.plot(y)`.
+    Whether it asks for the rank needn't be known then, which takes longer."""
+    if not isinstance(node, ast.Expr) or name.endswith(BY_SETATTR) or way_of(name):
+        return False
+    assert isinstance(node.value, ast.Call)
+    is_users = type(resolve(node.value.func, code.names)) is FunctionType
+    return not (is_users or code.calls_for_effect(node) or is_of_machine(name))
 
 
 def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
