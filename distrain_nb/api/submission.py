@@ -122,7 +122,7 @@ def start_notifier(folder: Path, channels: tuple[str, ...], process: str = "") -
         try:
             notify.begin(folder, channels, process or notify.PROCESS)
         except OSError as error:
-            warn(f"nobody will be told of the end: {error}")
+            warn(f"no notification will be sent when the run ends: {error}")
 
 
 def compared_options(

@@ -199,8 +199,8 @@ class Upload:
             yield Finding("remote.data-passed-over", Severity.WARNING, where, message)
         count = "1 file" if self.files == 1 else f"{self.files:,} files"
         message = (
-            f"{self.source} ({count}, {readable_size(self.size)}) is uploaded to {self.target} "
-            "first, as far as it is not there"
+            f"before the run starts, {self.source} ({count}, {readable_size(self.size)}) is "
+            f"uploaded to {self.target}; files that are already there are skipped"
         )
         yield Finding("remote.data", Severity.INFO, where, message)
 

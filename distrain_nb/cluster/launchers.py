@@ -112,8 +112,8 @@ def _one_rank_finding(ranks: int, processes: int) -> Finding:
     """Refuse ranks that would each take themselves for the whole of their replica: TF_CONFIG has a
     task for each replica, so they would train without each other."""
     message = (
-        f"launcher tensorflow starts one process a replica, not {ranks}: for {processes} that "
-        "train together take as many replicas (--primary and --workers), without -n"
+        f"launcher tensorflow starts one process per replica, but -n asks for {ranks}: leave out "
+        f"-n, and ask for {processes} replicas by --primary and --workers"
     )
     return Finding("launcher.one-rank", Severity.ERROR, "ranks_per_replica", message)
 

@@ -158,8 +158,8 @@ def _causes(text: str) -> str:
         return ",".join(sorted(read_causes(text)))
     except ValueError as error:
         raise OptionError(
-            f"{error} is none of an exit status from 1 to 255, a signal such as SIGTERM, "
-            "signals, preemption, lost and time-limit"
+            f"{str(error)!r} is no cause: use an exit status from 1 to 255, a signal such as "
+            "SIGTERM, or signals, preemption, lost or time-limit"
         ) from None
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RELOAD = (
     "distrain_nb: reload this page to load the widgets that were just "
-    "installed. Until then runs are shown without them, and stay up to date."
+    "installed. Until then runs are shown without widgets, but still update."
 )
 _HEAD = r"%%distrain\b"
 

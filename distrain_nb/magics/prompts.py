@@ -113,14 +113,21 @@ class Attendant:
     def _label(self, asker: Asker) -> str:
         """Return the name of a process as the log has it; with its number, that of a child."""
         process = next((p for p in self._run.status.processes if p.index == asker.process), None)
-        label = process.label if process else self._planned_label(asker.process)
+        label = process.label if process else _planned_label(self._run, asker.process)
         of_rank = pid_of(self._run.folder, asker.process) or (process and process.pid)
         return label if of_rank in (None, asker.pid) else f"{label}, process {asker.pid}"
 
-    def _planned_label(self, number: int) -> str:
-        """Return the name of a process that asks before the run's status has it."""
-        specs = Launch.read(self._run.folder).processes
-        return specs[number].label if number < len(specs) else f"process {number}"
+
+def _planned_label(run: Run, number: int) -> str:
+    """Return the name of a process, also before the run's status has it."""
+    planned = _planned(run)
+    return planned[number].label if number < len(planned) else f"process {number}"
+
+
+def _planned(run: Run) -> Sequence[Process | ProcessSpec]:
+    """Return the processes of a run that may just have been started."""
+    has_launch = run.is_here or run.session
+    return Launch.read(run.folder).processes if has_launch else run.status.processes
 
 
 def debug(run: Run, rank: int | None) -> None:
@@ -173,10 +180,8 @@ def _refuse(run: Run) -> None:
 def _process_of(run: Run, rank: int) -> int:
     """Return the number of a rank's process, also of a run that has just been started. Raises
     OptionError."""
-    planned: Sequence[Process | ProcessSpec] = run.status.processes
-    if run.is_here or run.session:
-        planned = Launch.read(run.folder).processes
-    processes = {spec.rank: number for number, spec in enumerate(planned) if spec.rank is not None}
+    planned = enumerate(_planned(run))
+    processes = {spec.rank: number for number, spec in planned if spec.rank is not None}
     if rank not in processes:
         ranks = f"its ranks are 0 to {max(processes)}" if len(processes) > 1 else "it has rank 0"
         raise OptionError(f"invalid --rank {rank}: {run.title} has no rank {rank}; {ranks}")
@@ -196,8 +201,8 @@ def _stop_at_prompt(run: Run, process: int) -> None:
             _refuse(run)
         if time.monotonic() > end:
             raise OptionError(
-                f"process {process} of {run.title} didn't stop within {STOPS_WITHIN_S:g} s: its "
-                "program hasn't begun, or C code holds its interpreter; `%distrain stacks "
-                f"{run.id}` says where it is"
+                f"{_planned_label(run, process)} of {run.title} did not stop within "
+                f"{STOPS_WITHIN_S:g} s: its program has not started, or native code holds the GIL; "
+                f"`%distrain stacks {run.id}` shows where it is"
             )
         time.sleep(_TURN_S)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dis import get_instructions
 from threading import RLock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from distrain_nb.observed.changes import Changes
 from distrain_nb.observed.definitions import Modules, Originals
@@ -84,8 +84,7 @@ class Observer:
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
         self._again: dict[tuple[str, int, int, int], CodeType] = {}
         self._statement: FrameType | None = None
-        self._unsettled = Unsettled(namespace)
-        self._last: FrameType | None = None
+        self._unsettled, self._last = Unsettled(namespace), cast("FrameType | None", None)
         self._asked = self._knows = False  # since the last statement; what the running one reads
         self.askers: set[CodeType] = set()  # the user's own functions that a question came through
         self._set: set[str] = set()  # variables, since then

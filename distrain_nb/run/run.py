@@ -183,7 +183,7 @@ class Run(Waitable[R]):
         """
         backend, record = self._backend, self.record
         if not isinstance(backend, Resumes):
-            raise OptionError(f"run {self.id} can't be resumed: on {self.backend} no run can")
+            raise OptionError(f"run {self.id} can't be resumed: {self.backend} does not support it")
         if self.study:
             raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
         if self.session:

@@ -126,7 +126,8 @@ def test_a_folder_becomes_one_of_the_bucket_on_vertex(images: Path, written: str
     (said,) = [each for each in prepared.findings if each.code == "remote.data"]
     assert said.where == "--data train"
     assert said.message == (
-        f"{images} (3 files, 27 B) is uploaded to gs://{target} first, as far as it is not there"
+        f"before the run starts, {images} (3 files, 27 B) is uploaded to gs://{target}; files that "
+        "are already there are skipped"
     )
     (upload,) = prepared.plan.spec().uploads
     assert (upload.source, upload.target) == (str(images), f"gs://{target}")

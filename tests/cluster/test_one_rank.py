@@ -33,7 +33,7 @@ def test_more_than_one_is_refused(options: dict[str, object], processes: int, ho
     found = d.check(MIRRORED, **options, ranks_per_replica=2)  # type: ignore[arg-type]
     (finding,) = (item for item in found if item.code == "launcher.one-rank")
     assert str(finding.severity) == "error"
-    assert f"not 2: for {processes} that train together" in finding.message
+    assert f"asks for 2: leave out -n, and ask for {processes} replicas" in finding.message
     one = d.check(MIRRORED, **options)  # type: ignore[arg-type]
     assert not [item for item in one if item.code == "launcher.one-rank"]
 

@@ -73,7 +73,7 @@ def test_no_rank_is_odd_and_the_run_is_stopped_if_asked_for(home: Path) -> None:
     run = start(f"{BEGIN}lock.acquire()\nlock.acquire()\n", stop_when_hung=True)
     with pytest.raises(RunFailed, match=STOPPED):
         run.wait(120)
-    assert "all 2 ranks are at Cell In[7], line 6: it waits for a lock" in run.status.error
+    assert "all 2 ranks wait for a lock (Cell In[7], line 6" in run.status.error
     assert not run.status.note  # as the error says it
 
 

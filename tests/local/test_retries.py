@@ -108,8 +108,11 @@ def test_a_run_that_is_stopped_before_its_next_attempt_is_over(home: Path) -> No
     ("options", "words"),
     [
         ({"retries": "-1"}, "--retries: -1 is not between 0 and 1000"),
-        ({"retry_on": "75,SIGNAL"}, "--retry-on: SIGNAL is none of an exit status from 1 to 255"),
-        ({"retry_on": "256"}, "--retry-on: 256 is none of an exit status from 1 to 255"),
+        (
+            {"retry_on": "75,SIGNAL"},
+            "--retry-on: 'SIGNAL' is no cause: use an exit status from 1 to 255",
+        ),
+        ({"retry_on": "256"}, "--retry-on: '256' is no cause: use an exit status from 1 to 255"),
     ],
 )
 def test_what_retries_can_not_be_is_said(options: dict[str, str], words: str) -> None:

@@ -18,8 +18,8 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_line, send
 from distrain_nb.backends.remote.carrier import carry_cell, phase_of, waiting_reason
 from distrain_nb.backends.remote.cells import CellSpec
+from distrain_nb.backends.remote.name_tables import NameTables
 from distrain_nb.backends.remote.options import delete_variables
-from distrain_nb.backends.remote.rank_names import RankNames
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.backends.remote.submission import Submission
@@ -69,7 +69,7 @@ class JobRanks(Ranks):
             backend.service(self._submission.spec, {}, folder),
         )
         self._per_replica = len(self._submission.processes) // len(self._service.members)
-        self._names = RankNames(self.job, folder, self._per_replica)
+        self._names = NameTables(self.job, folder, self._per_replica)
         self._processes = self._submission.processes
         self._beats = orders.Beats(self.job)
         self._number = orders.START
@@ -180,10 +180,10 @@ class JobRanks(Ranks):
                 self._service.pull()
                 has_ended = all(map(self._has_ended, range(len(self.members))))
                 time.sleep(0.1)
-        left = self._end_job(is_last=has_ended)
+        trouble = self._end_job(is_last=has_ended)
         with suppress(OSError):
             (self.job / shared.VARIABLES).unlink()
-        return left
+        return trouble
 
     def _end_job(self, *, is_last: bool) -> str:
         """Cancel the job, unless it has ended; return why it may still be there. Its replicas end

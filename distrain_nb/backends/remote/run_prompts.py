@@ -25,7 +25,7 @@ from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
 
-GIVEN = "given"  # in the job's folder: the number of the last order
+COUNTER = "orders-given"  # in the job's folder: the number of the last order
 
 
 @runtime_checkable
@@ -64,7 +64,7 @@ class RunPrompts:
         if service is None or not (follows or prompts.is_relayed(folder)):
             return
         if not self._run.may_be_there:
-            for name in (ORDERS, GIVEN):
+            for name in (ORDERS, COUNTER):
                 (service.folder / name).unlink(missing_ok=True)
         prompts.forget(folder)
         prompts.note_relayed(folder)
@@ -104,10 +104,10 @@ class RunPrompts:
 
     def _give(self, do: str, words: JsonObject) -> None:
         assert self._service is not None
-        given = self._service.folder / GIVEN
-        number = (int(given.read_text()) if given.exists() else 0) + 1
+        counter = self._service.folder / COUNTER
+        number = (int(counter.read_text()) if counter.exists() else 0) + 1
         self._service.give(Order(number, do, dict(words)), {})
-        replace_file(given, str(number).encode())
+        replace_file(counter, str(number).encode())
 
 
 def _numbers(

@@ -308,7 +308,10 @@ def about_packages(job: LocalJob) -> Iterator[Finding]:
 def about_data(job: LocalJob) -> Iterator[Finding]:
     for name, uri in named(job.data):
         if in_bucket(uri):
-            message = f"{uri} is fetched to {buckets.place(uri)} first, as far as it is not there"
+            message = (
+                f"before the run starts, {uri} is downloaded to {buckets.place(uri)}; files that "
+                "are already there are skipped"
+            )
             yield Finding("local.data", Severity.INFO, f"--data {name}", message)
 
 

@@ -181,9 +181,9 @@ def _runtime_folder() -> Path:
         except OSError as error:
             refused.append(str(error))
     raise DistrainError(
-        "a run needs a folder of this user's for a socket, and there is none:\n"
+        "no private folder is available for the socket of the fork server:\n"
         + "\n".join(refused)
-        + "\nset XDG_RUNTIME_DIR to one that exists"
+        + "\nset XDG_RUNTIME_DIR to an existing folder that only you can access"
     )
 
 

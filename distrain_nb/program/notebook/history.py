@@ -73,8 +73,8 @@ class Statement:
         """Return names that it registers something with: `@f.register`, `f.register(g)`."""
         decorators = getattr(self.node, "decorator_list", None)
         called = [getattr(d, "func", d) for d in decorators or [getattr(self.node, "value", None)]]
-        registers = (c for c in called if decorators or getattr(c, "attr", "") == "register")
-        owners = (getattr(c, "value", None) for c in registers)
+        are_calls = (c for c in called if decorators or getattr(c, "attr", "") == "register")
+        owners = (getattr(c, "value", None) for c in are_calls)
         return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
 
     def takes(self, name: str) -> bool:
@@ -179,13 +179,8 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
             _add(history, Executed((position, number), statement, failed))
             if failed:
                 break  # those behind it did not run
-        history.futures.update(_futures_of(statements))
+        history.futures.update(_futures(statements))
     return history
-
-
-@lru_cache(maxsize=4096)
-def _futures_of(statements: tuple[Statement, ...]) -> tuple[str, ...]:
-    return futures_in(statement.node for statement in statements)
 
 
 def _add(found: ExecutionHistory, executed: Executed) -> None:
@@ -199,6 +194,9 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
         found.changes.setdefault(name, []).append(executed)
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         found.stars.append(executed)
+
+
+_futures = lru_cache(maxsize=4096)(lambda statements: futures_in(s.node for s in statements))
 
 
 @lru_cache(maxsize=4096)

@@ -198,7 +198,7 @@ def lost_part(where: str, name: str, parts: Iterable[LostPart]) -> Iterator[Find
     """Yield a warning for the first part that the pickle of a value drops."""
     for part in islice(parts, 1):
         message = (
-            f"`{part.path}` is {part.before} in the notebook and {part.after} in the run: what"
-            f" pickle keeps of `{name}` lacks it. Set it in the cell"
+            f"`{part.path}` is {part.before} in the notebook but {part.after} in the run, because"
+            f" pickle does not save this part of `{name}`. Set it in the cell"
         )
         yield Finding("capture.lost-part", Severity.WARNING, where, message)

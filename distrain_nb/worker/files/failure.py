@@ -109,7 +109,7 @@ def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) 
 def of_launcher(status: int) -> Failure:
     """Return the failure of what starts the ranks of several hosts, when none of this host's
     failed."""
-    summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
+    summary = f"it exited with status {status}; the log of the failed rank's host has the error"
     return Failure(LAUNCHER, time.time(), summary, status=status, kind=EXIT)
 
 

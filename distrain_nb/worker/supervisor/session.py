@@ -83,11 +83,11 @@ class SessionProcess(Desk):
             self._is_busy.clear()
             self._busy_since = time.monotonic()
         self._enter(State.STOPPING, "ending")
-        left = self._ranks.end()
+        trouble = self._ranks.end()
         with suppress(OSError):
             (self._folder / REQUESTS).unlink()
         self._refuse_waiting()
-        self._enter(State.SUCCEEDED, "; ".join(filter(None, (self._ended or "ended", left))))
+        self._enter(State.SUCCEEDED, "; ".join(filter(None, (self._ended or "ended", trouble))))
 
     def _on_terminate(self, *_: Any) -> None:
         self._ranks.end_soon()

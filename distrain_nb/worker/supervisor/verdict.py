@@ -92,8 +92,7 @@ def _grouped(ranks: Sequence[Act]) -> List[List[Act]]:
 
 def _group(ranks: Sequence[Act], shapes: bool) -> str:
     rank, several = ranks[0], len(ranks) > 1
-    words = re.sub(r"^(\w+)s ", r"\1 ", rank.words) if several else rank.words
-    words = words.replace("has ", "have ", 1) if several and words.startswith("has ") else words
+    words = _words(rank, several=several)
     if rank.call and shapes and len(rank.call) > 1 and rank.call[1]:
         words += f" of {rank.call[1]}"
     return f"{_names(ranks)} {words}" + (f" ({rank.place})" if rank.place else "")
@@ -107,7 +106,15 @@ def _names(ranks: Sequence[Act]) -> str:
 
 
 def _all_at(ranks: Sequence[Act]) -> str:
-    rank = ranks[0]
-    who = f"all {len(ranks)} ranks are" if len(ranks) > 1 else f"{rank.label} is"
-    at = f" at {rank.place}" if rank.place else ""
-    return f"{who}{at}, in {rank.call[0]}" if rank.call else f"{who}{at}: it {rank.words}"
+    rank, several = ranks[0], len(ranks) > 1
+    who = f"all {len(ranks)} ranks" if several else rank.label
+    if rank.call:
+        at = f" at {rank.place}," if rank.place else ""
+        return f"{who} {'are' if several else 'is'}{at} in {rank.call[0]}"
+    return f"{who} {_words(rank, several=several)}" + (f" ({rank.place})" if rank.place else "")
+
+
+def _words(rank: Act, *, several: bool) -> str:
+    """Return what a rank does, or ranks do: `waits for a lock`, `have not begun`."""
+    words = re.sub(r"^(\w+)s ", r"\1 ", rank.words) if several else rank.words
+    return words.replace("has ", "have ", 1) if several and words.startswith("has ") else words

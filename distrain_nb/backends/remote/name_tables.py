@@ -13,7 +13,7 @@ from distrain_nb.worker.replica import shared
 
 
 @dataclass(frozen=True)
-class RankNames:
+class NameTables:
     """The tables of a session in `folder`, whose ranks are those of a `job`'s replicas."""
 
     job: Path
