@@ -22,10 +22,12 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.rank import session as staying
+from distrain_nb.worker.rank import session as rank_session
 from distrain_nb.worker.rank import stopping
+from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.fork import fork_rank
-from distrain_nb.worker.supervisor.start import Child, Output, filled, start
+from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.start import filled, start
 
 # From SIGINT on, for a cell that ends by itself; a group that is left has to be made again.
 LEAVES_GROUPS_AFTER_S = 0.15
@@ -142,12 +144,13 @@ class StayingChild(Child):
         with suppress(OSError):  # it has just ended, and is reaped soon
             self.channel.send(json.dumps(word).encode())
 
-    def signal(self, number: signal.Signals) -> None:
-        """Stop the cell; at SIGKILL give it up."""
+    def kill(self) -> None:
+        """Give the cell up; the rank stays."""
+        self.signalled, self.alive = True, False
+
+    def terminate(self) -> None:
+        """Interrupt the cell; the rank stays."""
         self.signalled = True
-        if number == signal.SIGKILL:
-            self.alive = False
-            return
         self.interrupted_at = time.monotonic()
         for which in (signal.SIGINT, signal.SIGCONT):  # one that is halted hears nothing
             with suppress(ProcessLookupError):
@@ -193,7 +196,7 @@ class StayingCrew(Crew):
     def fork(self, number: int, output: Output) -> None:
         """Put a new rank in the place of that number."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        work = partial(staying.serve, theirs, self._folder, number)
+        work = partial(rank_session.serve, theirs, self._folder, number)
         pid, outputs = fork_rank(self._folder, self._launch, number, work, theirs.fileno())
         theirs.close()
         ours.setblocking(False)
@@ -237,7 +240,7 @@ class StayingCrew(Crew):
                 output.add(descriptor, index, stream, stays=True)
             rank.order(
                 {
-                    "do": staying.CELL,
+                    "do": rank_session.CELL,
                     "folder": str(folder),
                     "process": index,
                     "environment": spec.environment,
@@ -260,7 +263,7 @@ class StayingCrew(Crew):
         self.look_for_deaths()
         for rank in self.ranks:
             for word in self._words(rank):
-                if word["did"] != staying.CELL:
+                if word["did"] != rank_session.CELL:
                     rank.answer = word
                     continue
                 rank.is_busy = False
@@ -286,7 +289,7 @@ class StayingCrew(Crew):
     def _words(self, rank: StayingChild) -> Iterator[Dict[str, Any]]:
         while not rank.death:
             try:
-                data = rank.channel.recv(staying.LONGEST_ORDER)
+                data = rank.channel.recv(rank_session.LONGEST_ORDER)
             except OSError:  # nothing more has come, or it has just ended
                 return
             if not data:
@@ -302,14 +305,14 @@ class StayingCrew(Crew):
             if now - rank.interrupted_at >= patience and not self._has_left:
                 self.leave(f"{self.spec(rank).label} had to be released")
             if now - rank.interrupted_at >= INTERRUPTED_AGAIN_S:
-                rank.signal(signal.SIGINT)
+                rank.terminate()
 
     def leave(self, why: str) -> None:
         """Have all ranks leave their process groups."""
         self._has_left, self._reason = True, why
         for rank in self.ranks:
             if not rank.death:
-                rank.order({"do": staying.LEAVE})
+                rank.order({"do": rank_session.LEAVE})
 
     @property
     def why_left(self) -> str:
@@ -377,7 +380,7 @@ class StayingCrew(Crew):
     def end(self, seconds: float) -> None:
         """End all ranks, and kill those that aren't gone in time."""
         for rank in self.ranks:
-            rank.order({"do": staying.FINISH})
+            rank.order({"do": rank_session.FINISH})
         until = time.monotonic() + seconds
         while any(not rank.death for rank in self.ranks) and time.monotonic() < until:
             time.sleep(0.01)

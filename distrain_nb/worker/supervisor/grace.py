@@ -14,7 +14,7 @@ from distrain_nb.worker.files import launch as marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Ending, State
-from distrain_nb.worker.supervisor.start import Child, Launcher
+from distrain_nb.worker.supervisor.child import Child, Launcher
 
 # For a program that calls `on_stop` or `stopping`, where `--signal-before` doesn't say.
 SAVES_WITHIN_S = 30.0
@@ -65,7 +65,7 @@ class Grace:
             with suppress(OSError):  # on a full disk, ranks go on until they are killed
                 (self._folder / SAVED_FILE).touch()
         for child in self._living():
-            child.signal(signal.SIGTERM)
+            child.terminate()
 
     def _seconds(self) -> float:
         """How long the processes have from being asked to SIGKILL."""

@@ -21,8 +21,9 @@ from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.rank import stacks
 from distrain_nb.worker.supervisor.acts import doing
+from distrain_nb.worker.supervisor.child import Child, Launcher
 from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks
-from distrain_nb.worker.supervisor.start import Child, Launcher, Output
+from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.verdict import Verdict, judge
 
 USUAL = 2.0  # times the longest silence so far

@@ -19,7 +19,7 @@ from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.crew import StayingChild, StayingCrew
-from distrain_nb.worker.supervisor.start import Output
+from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S = 0.5

@@ -24,11 +24,13 @@ from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
-from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.child import Child, Launcher
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
+from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import Child, Launcher, Output, processes_of
+from distrain_nb.worker.supervisor.start import processes_of
+from distrain_nb.worker.supervisor.stray_events import StrayEvents, stray_events
 from distrain_nb.worker.supervisor.time_limit import (
     DELETED_AFTER_S,
     DRAIN_S,
@@ -91,8 +93,8 @@ class Supervisor:
         self._memory_kills = system.out_of_memory_kills()
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
-        self._charts: Optional[StrayCharts] = None
-        self._doctor: Optional[Watches] = None
+        self._stray_events: Optional[StrayEvents] = None
+        self._watches: Optional[Watches] = None
         self._note = self._hang = ""
 
     def run(self) -> None:
@@ -153,8 +155,8 @@ class Supervisor:
         sampled = list(chain.from_iterable(map(processes_of, self._children)))
         self._sampler = Sampler(self._folder, sampled, began=self._began)
         self._sampler.start()
-        self._charts = stray_charts(self._launch, self._children)
-        self._doctor = Watches(self._folder, self._launch, self._children, output)
+        self._stray_events = stray_events(self._launch, self._children)
+        self._watches = Watches(self._folder, self._launch, self._children, output)
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -170,26 +172,26 @@ class Supervisor:
             self._save(note=output.trouble or self._limit.note or self._note, hang=self._hang)
         self._ending = self._ending or Ending(State.FAILED)
         self._ports.clear()
-        if self._doctor:
-            self._doctor.end()
+        if self._watches:
+            self._watches.end()
         if self._sampler:
             self._sampler.end()
         self._crew.kill_rest()
         output.drain(DRAIN_S)
         self._crew.finish(output)
         output.end_streams()
-        if self._charts:
-            self._charts.finish()
-        if self._doctor:
-            self._ending = self._doctor.finish(self._ending, output.tell)
+        if self._stray_events:
+            self._stray_events.finish()
+        if self._watches:
+            self._ending = self._watches.finish(self._ending, output.tell)
         self._say_what_was_cut(output)
 
     def _hear_doctor(self, output: Output) -> None:
         """Log what the watches have to say, and note what they have said last."""
-        if self._doctor and self._ending is None:
-            self._note, self._hang = self._doctor.tell(output.tell), self._doctor.hang
-            if self._doctor.stop_reason:
-                self._decide(State.FAILED, self._doctor.stop_reason)
+        if self._watches and self._ending is None:
+            self._note, self._hang = self._watches.tell(output.tell), self._watches.hang
+            if self._watches.stop_reason:
+                self._decide(State.FAILED, self._watches.stop_reason)
 
     def _service(self) -> int:
         """Return the number in the log of what no process of the run says."""
@@ -266,7 +268,7 @@ class Supervisor:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
             if child.roles <= primary.SERVING_ROLES - {primary.REDUCERS}:
-                child.signal(signal.SIGTERM)
+                child.terminate()
         self._terminate_at = time.monotonic() + self._launch.grace
 
     def _end_reducers(self) -> None:
@@ -275,7 +277,7 @@ class Supervisor:
         if all(child.roles == {primary.REDUCERS} for child in living):
             for child in living:
                 if not child.signalled:
-                    child.signal(signal.SIGTERM)
+                    child.terminate()
             if self._ending and self._ending.state is State.SUCCEEDED:
                 self._terminate_at, self._kill_at = NEVER, time.monotonic() + REDUCERS_END_WITHIN_S
 
@@ -312,7 +314,7 @@ class Supervisor:
             self._grace.end()
             self._terminate_at, self._kill_at = NEVER, min(self._kill_at, now + self._launch.grace)
         if now >= self._kill_at:
-            self._signal_living(signal.SIGKILL)
+            self._kill_living()
 
     def _hold(self, seconds: float) -> None:
         """Put off for so long what would end a rank at whose prompt somebody sits."""
@@ -354,17 +356,17 @@ class Supervisor:
             self._look_at = now + LOOK_EVERY_S
             self._look_at_failed(now)
 
-    def _signal_living(self, number: signal.Signals) -> None:
+    def _kill_living(self) -> None:
         for child in self._children:
             if child.alive:
-                child.signal(number)
+                child.kill()
 
     def _end(self, output: Output) -> None:
         state, error, kind = self._ending or Ending(State.FAILED)
         cause = Cause(kind) if kind else None
         lost = output.close()
-        charts = self._charts.passed_over() if self._charts else ""
-        note = (self._doctor.last_note(state) if self._doctor else "") or charts
+        charts = self._stray_events.passed_over() if self._stray_events else ""
+        note = (self._watches.last_note(state) if self._watches else "") or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         note = self._grace.words(state is State.SUCCEEDED) or note
@@ -373,7 +375,7 @@ class Supervisor:
             ranks = self._status.processes[: len(self._launch.processes)]
             error = self._retries.with_no_retry_reason(failure.report(failures, ranks))
             cause = failure.cause_among(failures, ranks)
-        alone = self._doctor is not None and self._doctor.warns and not lost
+        alone = self._watches is not None and self._watches.warns and not lost
         warns = alone or self._grace.ended_by_itself(state is State.SUCCEEDED)
         self._enter(state, str(state), error=error, note=note, cause=cause, warns=warns)
         give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S

@@ -12,9 +12,10 @@ from typing import Callable, Optional, Sequence
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Ending, State
 from distrain_nb.worker.rank import dry_rank, world
+from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.deviating import DeviationWatch
 from distrain_nb.worker.supervisor.hangs import HangWatch
-from distrain_nb.worker.supervisor.start import Child, Output
+from distrain_nb.worker.supervisor.output import Output
 
 Say = Optional[Callable[[str], None]]
 

@@ -28,7 +28,7 @@ from distrain_nb.worker.files.folder import RECORD_FILE, STATUS_FILE, VARIABLES_
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine.system import process_stat
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
-from distrain_nb.worker.supervisor.start import Child, Launcher
+from distrain_nb.worker.supervisor.child import Child, Launcher
 
 MARK = "tfevents"
 UNFINISHED = ".tmp"  # of writers that rename a file when it is whole
@@ -44,7 +44,7 @@ _BEGINNING = struct.Struct("<QIcd")  # length, its checksum, and the event's tim
 _TIME_TAG = b"\x09"
 
 
-class StrayCharts:
+class StrayEvents:
     """Looks from a thread of its own, every two seconds, or less often where that is dear.
 
     `series` has, by the process that a rank is, the folder for what it and all below it write;
@@ -142,7 +142,7 @@ class StrayCharts:
         return None
 
 
-def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCharts]:
+def stray_events(launch: Launch, children: Sequence[Child]) -> Optional[StrayEvents]:
     """Start to look for event files of these ranks; None where charts have no folder."""
     specs = [(child, spec) for child in children for spec in child.specs.values()]
     target = {**os.environ, **specs[0][1].environment}.get(FOLDER_VARIABLE, "")
@@ -152,7 +152,7 @@ def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCha
     series = {
         child.pid: "" if spec.rank == 0 else spec.label.replace(" ", "-") for child, spec in specs
     }
-    charts = StrayCharts(
+    charts = StrayEvents(
         Path(launch.working_folder), Path(target), {} if launched else series, launched
     )
     charts.start()

@@ -16,7 +16,7 @@ import pytest
 from distrain_nb.run.metrics.events import scalars
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.metrics.writer import event, first_event, record
-from distrain_nb.worker.supervisor.charts import StrayCharts
+from distrain_nb.worker.supervisor.stray_events import StrayEvents
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def values(folder: Path) -> list[float]:
 
 
 def test_a_copy_on_another_file_system_grows_with_its_file(tmp_path: Path, elsewhere: Path) -> None:
-    charts = StrayCharts(tmp_path, elsewhere, {os.getpid(): "rank-1"})
+    charts = StrayEvents(tmp_path, elsewhere, {os.getpid(): "rank-1"})
     for step in range(3):
         writer.append(tmp_path / "runs" / "one", step, {"loss": float(step)})
         charts._look()
@@ -42,7 +42,7 @@ def test_a_copy_on_another_file_system_grows_with_its_file(tmp_path: Path, elsew
 
 def test_what_a_run_is_told_to_write_is_not_brought_again(tmp_path: Path) -> None:
     told = tmp_path / "tensorboard"
-    charts = StrayCharts(tmp_path, told, {os.getpid(): ""})
+    charts = StrayEvents(tmp_path, told, {os.getpid(): ""})
     writer.append(told, 1, {"loss": 1.0})
     charts._look()
     assert values(told) == [1.0]
@@ -63,7 +63,7 @@ def test_what_was_brought_is_not_brought_again_by_way_of_a_run(
     for name in files:
         (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / name).touch()
-    charts = StrayCharts(tmp_path, tmp_path / "output" / "tensorboard", {os.getpid(): ""})
+    charts = StrayEvents(tmp_path, tmp_path / "output" / "tensorboard", {os.getpid(): ""})
     writer.append(tmp_path / folder / "tensorboard", 1, {"loss": 1.0})
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
@@ -100,7 +100,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS.values(), ids=WRITERS)
 def test_files_of_all_writers_are_brought(tmp_path: Path, name: str) -> None:
-    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    charts = StrayEvents(tmp_path, tmp_path / "told", {ME: ""})
     written(tmp_path / "tfevents_of_mine" / name)
     charts._look()
     assert values(tmp_path / "told" / "tfevents_of_mine") == [0.5]
@@ -109,7 +109,7 @@ def test_files_of_all_writers_are_brought(tmp_path: Path, name: str) -> None:
 
 def test_a_machines_name_may_have_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "node.1.example")
-    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    charts = StrayEvents(tmp_path, tmp_path / "told", {ME: ""})
     written(tmp_path / f"events.out.tfevents.{NOW}.node.1.example")
     charts._look()
     assert values(tmp_path / "told") == [0.5]
@@ -124,7 +124,7 @@ def test_a_machines_name_may_have_numbers(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_is_another_runs_or_not_whole_is_left_alone(
     tmp_path: Path, name: str, began: float
 ) -> None:
-    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    charts = StrayEvents(tmp_path, tmp_path / "told", {ME: ""})
     written(tmp_path / "runs" / name, began)
     charts._look()
     assert not values(tmp_path / "told")
@@ -134,7 +134,7 @@ def test_what_is_another_runs_or_not_whole_is_left_alone(
 def test_what_may_be_the_runs_is_passed_over_with_a_word(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
-    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    charts = StrayEvents(tmp_path, tmp_path / "told", {ME: ""})
     name = f"events.out.tfevents.{NOW}.{HOST}.{gone.pid}.0"
     written(tmp_path / "runs" / name)
     charts._look()
