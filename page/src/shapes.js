@@ -124,21 +124,25 @@ const SUMMARY = {
 
 /** @type {Shape<protocol.LineRow>} */
 const line = tuple(count, number, number, text, flag, text);
-/** @type {Shape<protocol.TableRun>} */
-const tableRun = record({
+// Every field by its name: the page drops what isn't listed, also where it may be absent.
+/** @type {{[Name in keyof protocol.TableRun]-?: Shape<protocol.TableRun[Name]>}} */
+const TABLE_RUN = {
   id, name: text, state: text, final: flag, place: text, size: text, machines: text, experiment: text, study: text,
   cause: text, begin: number, end: maybe(number), best: maybe(record({ tag: text, value: number })), progress: maybe(progress),
   alarm: absent(text), cost: absent(text), cost_note: absent(text), annotation: absent(annotation),
-});
-/** @type {Shape<protocol.StudyRow>} */
-const studyRow = record({
+};
+const tableRun = record(TABLE_RUN);
+/** @type {{[Name in keyof protocol.StudyRow]-?: Shape<protocol.StudyRow[Name]>}} */
+const STUDY_ROW = {
   id, key: text, name: text, state: text, final: flag, progress: text, running: count, best: text, cause: text,
   begin: number, end: maybe(number), cost: absent(text), cost_note: absent(text),
-});
-/** @type {Shape<protocol.SessionRow>} */
-const sessionRow = record({
+};
+const studyRow = record(STUDY_ROW);
+/** @type {{[Name in keyof protocol.SessionRow]-?: Shape<protocol.SessionRow[Name]>}} */
+const SESSION_ROW = {
   name: text, ranks: text, state: text, place: text, last: text, final: flag, idle: text, limit: text, memory: text,
-});
+};
+const sessionRow = record(SESSION_ROW);
 /** @type {Shape<protocol.Trial>} */
 const trial = record({
   id, state: text, final: flag, parameters: byName(words), goals: byName(maybe(number)), steps: count, begin: number,

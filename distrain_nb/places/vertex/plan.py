@@ -89,8 +89,8 @@ class VertexPlan:
     def spec(self) -> VertexSpec:
         """Return the facts that a service needs later."""
         run = run_name(self.job)
-        shown = self.shown
-        sent = request.training_pipeline(shown) if self.pipeline else shown
+        body = self.without_values
+        sent = request.training_pipeline(body) if self.pipeline else body
         return VertexSpec(
             run=run,
             project=self.settings.project,
@@ -116,7 +116,7 @@ class VertexPlan:
         return plain_variables(options.variables(self.job.options.env))
 
     @property
-    def shown(self) -> dict[str, Json]:
+    def without_values(self) -> dict[str, Json]:
         """The request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return request.with_variables(
@@ -126,13 +126,13 @@ class VertexPlan:
     def __str__(self) -> str:
         """Print the file for `gcloud ai custom-jobs create --config`, and its command line; with an
         empty pool, which gcloud refuses in a file, the request and the command that sends it."""
-        if has_empty_pool(cast("JsonObject", self.shown["jobSpec"])):
+        if has_empty_pool(cast("JsonObject", self.without_values["jobSpec"])):
             region, project = self.settings.region or "LOCATION", self.settings.project or "PROJECT"
             command = post_command(region, project, "FILE").replace(" \\\n ", "")
             notes = (*self._notes(), f"{request.RUN} becomes the run's name.", REFUSED, command)
-            body = fill_placeholders(self.shown, {IMAGE: self.target()})
+            body = fill_placeholders(self.without_values, {IMAGE: self.target()})
             return "".join(f"# {note}\n" for note in notes) + as_json(body)
-        return self.printed("custom-jobs", self.shown["jobSpec"])
+        return self.printed("custom-jobs", self.without_values["jobSpec"])
 
     def printed(self, kind: str, config: Json, *more: str) -> str:
         """Return the file for `gcloud ai KIND create --config`, and its command line with `more`

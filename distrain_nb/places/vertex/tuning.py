@@ -48,13 +48,15 @@ class VertexStudyPlan:
     def spec(self) -> VertexSpec:
         """Return the facts that a service needs later."""
         of_trial = self.trial.spec()
-        sent = fill_placeholders(self._around(self.trial.shown), {request.RUN: of_trial.run})
+        sent = fill_placeholders(
+            self._around(self.trial.without_values), {request.RUN: of_trial.run}
+        )
         return replace(of_trial, request=sent, study=True)
 
     def __str__(self) -> str:
         """Print the file for `gcloud ai hp-tuning-jobs create --config`, and its command line,
         which counts trials by options of its own."""
-        config = self._around(self.trial.shown)
+        config = self._around(self.trial.without_values)
         for said_elsewhere in ("displayName", "labels", "encryptionSpec"):
             config.pop(said_elsewhere, None)
         counts = (
