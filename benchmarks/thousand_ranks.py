@@ -36,7 +36,7 @@ from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, PROGRAM_FOL
 from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER as TIMES
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Process, State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from distrain_nb.worker.metrics.step_times import COMPUTE, DATA, EXCHANGE, REST, SAVE, STEPS
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.replica.replica import Replica
@@ -113,12 +113,12 @@ class WrittenReplica:
 
     def point(self, now: float, step: int) -> None:
         loss = math.exp(-step / 2000) + 0.01 * math.sin(self.rank + step)
-        self._events.write(writer.event(now, step, {"loss": loss}))
+        self._events.write(event_format.event(now, step, {"loss": loss}))
 
     def window(self, now: float, step: int, steps: int) -> None:
         """Write where the time of some steps went; those of the last rank compute longer."""
         kinds = {DATA: 0.004, COMPUTE: 0.03, EXCHANGE: 0.012, SAVE: 0.0, REST: 0.002}
-        self._times.write(writer.event(now, step, {**kinds, STEPS: steps}))
+        self._times.write(event_format.event(now, step, {**kinds, STEPS: steps}))
 
     def fail(self, text: str) -> None:
         """End as a rank whose program has raised this does."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:

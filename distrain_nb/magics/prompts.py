@@ -18,7 +18,8 @@ from distrain_nb.run.prompts import Dialogues, Question
 from distrain_nb.ui.frontend import can_answer
 from distrain_nb.ui.question import ask
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.launch import Launch, ProcessSpec, pid_of
+from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.marks import pid_of
 from distrain_nb.worker.files.prompts import Asker
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, RunNotReady
 from distrain_nb.worker.files.folder import BEGUN_FILE, CANCEL_FILE, WHERE_FILE
-from distrain_nb.worker.files.launch import pid_of
+from distrain_nb.worker.files.marks import pid_of
 from distrain_nb.worker.files.status import Process, State
 from distrain_nb.worker.supervisor.acts import HOLDS, MOVES, Act, SeenRank, doing
 from distrain_nb.worker.supervisor.looks import RankProcess, observe_ranks

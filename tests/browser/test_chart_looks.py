@@ -15,7 +15,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook
 from tests.browser.waits import draw
 from tests.server.stored import stored_run
@@ -74,7 +74,9 @@ IN_THE_PAGES_INK = """(ink) => {
 def report(run: Run, steps: int, *tags: str, series: str = "") -> None:
     events = writer._EventFile(run.folder / "tensorboard" / series)
     for step in range(steps):
-        events.write(writer.event(time.time(), step, {tag: VALUES[tag](step) for tag in tags}))
+        events.write(
+            event_format.event(time.time(), step, {tag: VALUES[tag](step) for tag in tags})
+        )
 
 
 def figure_of(page: Page) -> Locator:
@@ -225,8 +227,8 @@ def test_many_metrics_are_filtered_and_folded(shown: OPEN, lab: Lab) -> None:
     events = writer._EventFile(run.folder / "tensorboard")
     tags = [f"{group}/{name}" for group in ("train", "val") for name in ("a", "b", "c", "d")]
     for step in range(30):
-        events.write(writer.event(time.time(), step, {**dict.fromkeys(tags, 1.0 + step)}))
-        events.write(writer.event(time.time(), step, {"val/nothing": math.nan}))
+        events.write(event_format.event(time.time(), step, {**dict.fromkeys(tags, 1.0 + step)}))
+        events.write(event_format.event(time.time(), step, {"val/nothing": math.nan}))
     opened = shown("groups", LOAD, f"%distrain attach {run.id}")
     opened.run_cells(2)
     opened.wait_for_cell(1, 60)
@@ -246,7 +248,7 @@ def test_the_filter_finds_what_is_not_drawn(shown: OPEN, lab: Lab) -> None:
         events = writer._EventFile(run.folder / "tensorboard" / series)
         for step in range(30):
             values = {f"metric{number:03}": float(step + number) for number in range(100)}
-            events.write(writer.event(time.time(), step, values))
+            events.write(event_format.event(time.time(), step, values))
     opened = shown("found", LOAD, f"%distrain attach {run.id}")
     opened.run_cells(2)
     opened.wait_for_cell(1, 60)

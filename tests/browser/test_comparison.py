@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import Owner, State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.waits import holds
 from tests.server.stored import stored_run
@@ -36,7 +36,7 @@ def report(run: Run, steps: range, rate: float) -> None:
     events = writer._EventFile(run.folder / "tensorboard")
     for step in steps:
         values = {"loss": math.exp(-rate * step / STEPS), "rate": rate}
-        events.write(writer.event(time.time(), step, values))
+        events.write(event_format.event(time.time(), step, values))
 
 
 def test_runs_are_compared_in_charts_that_grow(answering: tuple[Lab, Page], tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from distrain_nb.run import Store
+from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.drawn_charts import charts
-from distrain_nb.run.pages.query import curves
 from distrain_nb.run.streams import streams
 from distrain_nb.server.table import compared_runs
 from distrain_nb.study.answers import answer

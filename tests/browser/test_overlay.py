@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Playwright, Request, expect
 
 from distrain_nb.run import Run, Store
 from distrain_nb.ui.export import export
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.browser.jupyter import firefox, new_page
 from tests.browser.test_accessibility import violations
 from tests.browser.waits import becomes
@@ -28,7 +28,9 @@ def reporting(store: Store, **rates: float) -> Run:
     run = stored_run(store, "a line\n")
     events = writer._EventFile(run.folder / "tensorboard")
     for step in range(40):
-        events.write(writer.event(time.time(), step, {n: r / (step + 1) for n, r in rates.items()}))
+        events.write(
+            event_format.event(time.time(), step, {n: r / (step + 1) for n, r in rates.items()})
+        )
     return run
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import Owner, Progress, State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_monitor import BUSY, FOREVER, LOAD, badge, view_of
 from tests.browser.waits import becomes
@@ -58,7 +58,7 @@ def with_runs(lab: Lab) -> list[int]:
         if state is State.FAILED:
             replace(run.status, error=f"{CAUSE}\nmore of it").write(run.folder)
         events = writer._EventFile(run.folder / "tensorboard")
-        events.write(writer.event(1.0, 1, {"loss": 1 / number}))
+        events.write(event_format.event(1.0, 1, {"loss": 1 / number}))
         ids.append(run.id)
     return ids
 

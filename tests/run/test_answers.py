@@ -17,7 +17,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.worker.files.status import Process, State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.run.logs import Printing
 
 Ask = Callable[..., dict[str, Any]]
@@ -166,7 +166,7 @@ def test_scalars(ask: Ask, run: Run, path: str, below: str) -> None:
     events = writer._EventFile(run.folder / below / "train")
     for step in range(5_000):
         value = math.nan if step == 4_999 else float(step == 777)
-        events.write(writer.event(time.time(), step, {"loss": value, "lr": 0.5}))
+        events.write(event_format.event(time.time(), step, {"loss": value, "lr": 0.5}))
     loss, lr = ask(path, points="100")["lines"]
     assert (loss["run"], loss["tag"], lr["tag"]) == ("train", "loss", "lr")
     assert len(loss["step"]) == len(loss["wall_time"]) == len(loss["value"]) == 100
@@ -182,7 +182,9 @@ def test_charts_are_drawn_for_who_has_not_seen_them(ask: Ask, run: Run) -> None:
     (run.folder / "tensorboard").mkdir()
     events = writer._EventFile(run.folder / "tensorboard")
     for step in range(3_000):
-        events.write(writer.event(100.0 + step, step, {"loss": 1 / (step + 1), "odd": math.nan}))
+        events.write(
+            event_format.event(100.0 + step, step, {"loss": 1 / (step + 1), "odd": math.nan})
+        )
     said = ask("charts", drawn="1")
     loss, _ = said["metrics"]["lines"]
     assert "<svg" in said["metrics"]["sheet"]
@@ -195,7 +197,7 @@ def test_charts_are_drawn_for_who_has_not_seen_them(ask: Ask, run: Run) -> None:
 
     again = ask("charts", seen=said["seen"])
     assert again == {**dict.fromkeys(said), "seen": said["seen"], "end": False}
-    events.write(writer.event(5_000.0, 3_000, {"loss": 0.5}))
+    events.write(event_format.event(5_000.0, 3_000, {"loss": 0.5}))
     news = ask("charts", seen=said["seen"])
     assert news["metrics"]["shape"]["newest"]["loss"] == "0.5"
     assert "<svg" not in news["metrics"]["sheet"]

@@ -9,13 +9,13 @@ import tensorboardX
 
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values
 from distrain_nb.worker.files.folder import METRICS_FILE
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 
 
 def write(folder: Path, *losses: float) -> None:
     events = writer._EventFile(folder / "tensorboard")
     for step, loss in enumerate(losses):
-        events.write(writer.event(1.0, step, {"loss": loss}))
+        events.write(event_format.event(1.0, step, {"loss": loss}))
 
 
 def test_it_is_kept_until_the_event_files_change(tmp_path: Path) -> None:

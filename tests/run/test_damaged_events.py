@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, scalars
-from distrain_nb.worker.metrics.writer import _varint, append, event
+from distrain_nb.worker.metrics.event_format import _varint, event
+from distrain_nb.worker.metrics.writer import append
 from tests.fuzzing import several
 from tests.run.records import record
 from tests.run.torch_writer import torch_writer

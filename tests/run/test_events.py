@@ -15,14 +15,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars, table
 from distrain_nb.run.metrics.records import read_stretch
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format
 from distrain_nb.worker.supervisor import retries
 from tests.fuzzing import several
 from tests.run.torch_writer import torch_writer
 
 
 def record(step: int, **numbers: float) -> bytes:
-    return writer.record(writer.event(1000.0 + step, step, numbers))
+    return event_format.record(event_format.event(1000.0 + step, step, numbers))
 
 
 def steps(folder: EventFolder, tag: str, series: str = "") -> list[int]:
@@ -156,14 +156,14 @@ def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) 
 def attempt(folder: Path, number: int, began: float) -> None:
     """What the worker leaves as an attempt begins."""
     name = retries.MARK.format(began, number)
-    (folder / name).write_bytes(writer.record(writer.first_event(began)))
+    (folder / name).write_bytes(event_format.record(event_format.first_event(began)))
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
 def test_steps_that_an_attempt_does_again_replace_those_before(late: bool, tmp_path: Path) -> None:
     def at(time: float, first: int, end: int, **values: float) -> bytes:
-        events = [writer.event(time, step, values) for step in range(first, end)]
-        return b"".join(map(writer.record, events))
+        events = [event_format.event(time, step, values) for step in range(first, end)]
+        return b"".join(map(event_format.record, events))
 
     file = tmp_path / "events.out.tfevents.{}"
     (tmp_path / "rank-1").mkdir()
@@ -188,9 +188,9 @@ def test_steps_that_an_attempt_does_again_replace_those_before(late: bool, tmp_p
 
 
 def test_a_restart_within_one_stretch(tmp_path: Path) -> None:
-    restart = writer.event(5.0, 2, {}) + writer._bytes_field(7, b"\x08\x01")
+    restart = event_format.event(5.0, 2, {}) + event_format._bytes_field(7, b"\x08\x01")
     data = b"".join(record(step, loss=1.0) for step in range(40))
-    data += writer.record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
+    data += event_format.record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
     points = read_stretch(data).points["loss"]
     assert points["step"].tolist() == [0, 1, 2, 3]
     assert points["value"].tolist() == [1.0, 1.0, 0.5, 0.5]
@@ -198,7 +198,7 @@ def test_a_restart_within_one_stretch(tmp_path: Path) -> None:
 
 def test_a_record_larger_than_a_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distrain_nb.run.metrics.events.STRETCH_BYTES", 256)
-    big = writer.record(b"\x22" + writer._varint(5000) + bytes(5000))
+    big = event_format.record(b"\x22" + event_format._varint(5000) + bytes(5000))
     file = tmp_path / "events.out.tfevents.1"
     file.write_bytes(record(0, loss=1.0) + big + record(1, loss=0.5))
     folder = EventFolder(tmp_path)
@@ -218,7 +218,7 @@ def test_many_tags_of_one_length(tmp_path: Path) -> None:
 @settings(max_examples=several(300), deadline=None)
 def test_nothing_that_a_file_can_hold_raises(noise: bytes, at: int, count: int) -> None:
     valid = b"".join(record(step, loss=1.0) for step in range(count))
-    framed = writer.record(noise)
+    framed = event_format.record(noise)
     for data in (noise, framed, valid[:at] + noise + valid[at:], valid + framed * 20 + valid):
         assert read_stretch(data).consumed <= len(data)
 

@@ -13,7 +13,7 @@ from distrain_nb.study.endings import TrialMetrics, trial_end
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.study.stored import stored_study, stored_trial
 
 NUMBERS = [0.1, 1 + 1e-9, 1 + 2e-9, 1e308, -1e308, 5e-324, 0.5, -0.0, 3.0, math.inf, -math.inf]
@@ -43,7 +43,7 @@ def test_no_number_stays_none(tmp_path: Path) -> None:
 
 def test_other_readers_find_the_number_that_they_know(tmp_path: Path) -> None:
     event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-    event = event_pb2.Event.FromString(writer.event(1.0, 3, {"loss": 0.1, "acc": 1e308}))
+    event = event_pb2.Event.FromString(event_format.event(1.0, 3, {"loss": 0.1, "acc": 1e308}))
     values = {value.tag: value.simple_value for value in event.summary.value}
     assert values == {"loss": pytest.approx(0.1), "acc": math.inf}
 

@@ -17,7 +17,7 @@ from distrain_nb.server import table
 from distrain_nb.ui.monitor import Monitor
 from distrain_nb.ui.table import runs_table
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.metrics.writer import event, record
+from distrain_nb.worker.metrics.event_format import event, record
 from tests.server.stored import stored_run
 
 

@@ -14,9 +14,9 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.metrics.smooth import smooth, thin
-from distrain_nb.run.pages.query import curves
+from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format
 from tests.fuzzing import several
 
 VALUES = arrays(
@@ -50,7 +50,9 @@ def test_blocks_give_what_one_by_one_gives(values: np.ndarray, weight: float) ->
 
 def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
     noisy = [float(n % 2) for n in range(20_000)]
-    data = b"".join(writer.record(writer.event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
+    data = b"".join(
+        event_format.record(event_format.event(0.0, n, {"a": v})) for n, v in enumerate(noisy)
+    )
     (tmp_path / "events.out.tfevents.1").write_bytes(data)
     query = {"smoothing": "0.9", "points": "50", "from": "10000", "to": "10100"}
     (line,) = curves(Scalars(EventFolder(tmp_path)), query)["lines"]
@@ -83,7 +85,9 @@ def test_a_band_has_all_points_that_a_thinned_line_leaves_out(
 
 def test_a_page_gets_the_range_of_what_it_doesn_t_get(tmp_path: Path) -> None:
     values = [9.0 if n == 777 else -9.0 if n == 778 else n % 3 / 2 for n in range(5_000)]
-    data = b"".join(writer.record(writer.event(0.0, n, {"a": v})) for n, v in enumerate(values))
+    data = b"".join(
+        event_format.record(event_format.event(0.0, n, {"a": v})) for n, v in enumerate(values)
+    )
     (tmp_path / "events.out.tfevents.1").write_bytes(data)
     scalars = Scalars(EventFolder(tmp_path))
     (line,) = curves(scalars, {"points": "50"})["lines"]

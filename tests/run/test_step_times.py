@@ -11,7 +11,7 @@ from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.step_times import StepTimes, StepTimesFolder, step_times
-from distrain_nb.run.pages.query import curves
+from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.writer import append

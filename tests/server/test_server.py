@@ -21,7 +21,7 @@ from distrain_nb.run.summary import summary_of
 from distrain_nb.server.access import is_own
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from distrain_nb.worker.supervisor.heartbeat import is_watched
 from tests.conftest import eventually
 from tests.disks import read_only
@@ -49,7 +49,7 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
     one, other = stored_run(store), stored_run(store, state=State.FAILED)
     events = writer._EventFile(other.folder / "tensorboard")
     for step, loss in enumerate((3.0, 1.0, 2.0)):
-        events.write(writer.event(1.0, step, {"loss": loss}))
+        events.write(event_format.event(1.0, step, {"loss": loss}))
     answer = client.get("distrain/runs")
     rows = {row["id"]: row for row in answer.json()["runs"]}
     assert (rows[one.id]["state"], rows[one.id]["best"]) == ("succeeded", None)
@@ -118,7 +118,7 @@ def test_a_document_gets_the_end_of_a_run_with_log_and_charts(
     run, going = stored_run(store, "a<b\n"), stored_run(store, state=State.RUNNING)
     events = writer._EventFile(run.folder / "tensorboard")
     for step in range(3):
-        events.write(writer.event(1.0, step, {"loss": 1 / (step + 1)}))
+        events.write(event_format.event(1.0, step, {"loss": 1 / (step + 1)}))
     ending = client.get(f"distrain/runs/{run.id}/ending").json()
     assert ending["final"] and "[rank 0] a<b" in ending["text"]
     assert 'class="dn-log' in ending["html"] and "a&lt;b" in ending["html"]
@@ -130,7 +130,7 @@ def test_metrics_of_several_runs_are_drawn_in_one(store: Store, client: httpx.Cl
     runs = [stored_run(store), stored_run(store)]
     for run in runs:
         events = writer._EventFile(run.folder / "tensorboard")
-        events.write(writer.event(1.0, 1, {"loss": 1.0}))
+        events.write(event_format.event(1.0, 1, {"loss": 1.0}))
     query = {"runs": ",".join(str(run.id) for run in runs[::-1]), "drawn": "1"}
     told = client.get("distrain/overlay", params=query).json()
     assert told["metrics"]["shape"]["keys"] == [[f"stored #{run.id}", "loss"] for run in runs]
@@ -280,7 +280,7 @@ def test_what_is_fetched_again_of_an_ended_run_is_listed(
     run = stored_run(store, state=State.FAILED)
     assert (listed()["best"], listed()["cause"]) == (None, "")
     events = writer._EventFile(run.folder / "tensorboard")
-    events.write(writer.event(1.0, 1, {"loss": 0.5}))
+    events.write(event_format.event(1.0, 1, {"loss": 0.5}))
     replace(run.status, error="rank 1 failed first").write(run.folder)
     assert listed()["best"] == {"tag": "loss", "kind": "min", "value": 0.5}
     assert listed()["cause"] == "rank 1 failed first"

@@ -14,7 +14,7 @@ from distrain_nb.study.files import STUDIES_FOLDER, TRIALS_FOLDER, StudyFile, Tr
 from distrain_nb.study.study import Study
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import Owner, State, Status
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +87,7 @@ def report_curve(
 ) -> None:
     """Have the run in that folder report these values, from step *first* on."""
     data = b"".join(
-        writer.record(writer.event(1e9 + step, step, {name: value}))
+        event_format.record(event_format.event(1e9 + step, step, {name: value}))
         for step, value in enumerate(values, first)
     )
     folder = run / EVENTS_FOLDER

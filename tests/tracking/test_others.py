@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.rank.rank import names_of_run, variables
+from distrain_nb.worker.rank.tracker_variables import names_of_run, variables
 
 CELL = """\
 import os

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distrain_nb.worker.files.log import LineSplitter, LogWriter
 from distrain_nb.worker.files.status import Process, State, Status, request_cancel
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 
 
 @dataclass
@@ -50,7 +50,7 @@ class RunFolder:
             self._events[series] = writer._EventFile(self.folder / "tensorboard" / series)
         for step in range(begin, begin + steps):
             numbers = {tag: value + math.sin(step / 9) for tag, value in values.items()}
-            self._events[series].write(writer.event(time.time(), step, numbers))
+            self._events[series].write(event_format.event(time.time(), step, numbers))
 
     def cancel(self) -> None:
         request_cancel(self.folder)

@@ -11,7 +11,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.ui.export import FIRST_LINES, LAST_LINES, export
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from tests.server.stored import stored_run
 
 MARKUP = '</section><img src="https://evil.test/x" onerror="alert(1)"><script>alert(2)</script>'
@@ -29,7 +29,7 @@ def hostile_run(home: Path, lines: int = 3) -> Run:
     events = writer._EventFile(run.folder / "tensorboard")
     for step in range(40):
         values = {"loss": 1 / (step + 1), MARKUP: step, f"m hf_{TOKEN}": 1.0}
-        events.write(writer.event(float(step), step, values))
+        events.write(event_format.event(float(step), step, values))
     program = run.folder / "program"
     program.mkdir()
     (program / "main.py").write_text(f'password = "{SECRET}"\nlr = "{MARKUP}"\n', encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.worker.files.failure import Failure, cause_of, decisive
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import event_format, writer
 from distrain_nb.worker.supervisor.retries import (
     RETRIED,
     Headway,
@@ -54,7 +54,7 @@ def test_the_highest_step_is_that_of_any_event_file(tmp_path: Path) -> None:
     writer.append(tmp_path / "b", 300, {"loss": 0.5})
     writer.append(tmp_path / "b", 20, {"loss": 0.5})
     torn = tmp_path / "a" / "events.out.tfevents.1"
-    torn.write_bytes(writer.record(writer.event(1.0, 9000, {}))[:9])
+    torn.write_bytes(event_format.record(event_format.event(1.0, 9000, {}))[:9])
     assert highest_step(tmp_path) == 300
     assert highest_step(tmp_path / "none") == -1
     assert highest_step(tmp_path, since=1e11) == -1

@@ -8,7 +8,7 @@ from pathlib import Path
 import hypertune
 import pytest
 
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import goals
 from distrain_nb.worker.metrics.writer import log_metrics
 
 
@@ -18,7 +18,7 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLOUD_ML_TRIAL_ID", "4")
     monkeypatch.setenv("CLOUD_ML_HP_METRIC_FILE", str(tmp_path / "hypertune" / "output.metrics"))
     monkeypatch.setenv("DISTRAIN_GOALS", '["val/loss"]')
-    writer._goal_reports.clear()
+    goals._goal_reports.clear()
     return tmp_path / "hypertune" / "output.metrics"
 
 

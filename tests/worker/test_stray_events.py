@@ -15,7 +15,7 @@ import pytest
 
 from distrain_nb.run.metrics.events import scalars
 from distrain_nb.worker.metrics import writer
-from distrain_nb.worker.metrics.writer import event, first_event, record
+from distrain_nb.worker.metrics.event_format import event, first_event, record
 from distrain_nb.worker.supervisor.stray_events import StrayEvents
 
 

@@ -20,8 +20,8 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESULTS_FOLDER
 from distrain_nb.worker.files.log import last_overwrite
 from distrain_nb.worker.files.status import Progress
+from distrain_nb.worker.metrics.event_format import event, first_event, record
 from distrain_nb.worker.metrics.progress import ProgressTracker
-from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
     from distrain_nb.image import Listener

@@ -26,7 +26,7 @@ from distrain_nb.places.sagemaker.tuning_request import read
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import goals
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -259,7 +259,7 @@ class StudyService(SageMakerService):
         definition = cast("dict[str, Json]", dict(read(self.spec.request)["TrainingJobDefinition"]))
         environment = cast("dict[str, str]", definition["Environment"])
         algorithm = cast("dict[str, list[dict[str, str]]]", definition["AlgorithmSpecification"])
-        ours = json.loads(environment.get(writer.VARIABLE, "[]"))
+        ours = json.loads(environment.get(goals.VARIABLE, "[]"))
         definitions = [
             one for one in algorithm.get("MetricDefinitions", ()) if one["Name"] not in ours
         ]

@@ -21,7 +21,7 @@ from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import HyperbandStopping, StudySpec
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics import goals
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
@@ -114,9 +114,9 @@ def _environment(
     job: SageMakerJob, environment: dict[str, Json], spec: StudySpec
 ) -> dict[str, Json]:
     variables = {n: value for n, value in environment.items() if n != "DISTRAIN_TENSORBOARD"}
-    variables[writer.TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
+    variables[goals.TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
     if goal_of(spec) not in options.metrics(job.options.metric):
-        variables[writer.VARIABLE] = json.dumps([goal_of(spec)])
+        variables[goals.VARIABLE] = json.dumps([goal_of(spec)])
     return variables
 
 

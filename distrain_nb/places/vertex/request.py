@@ -22,7 +22,7 @@ from distrain_nb.places.vertex.options import VertexJob
 from distrain_nb.places.vertex.validation import launcher_of
 from distrain_nb.tuning.spec import StudySpec
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.metrics.writer import VARIABLE as GOALS
+from distrain_nb.worker.metrics.goals import VARIABLE as GOALS
 from distrain_nb.worker.supervisor.retries import variables as retried_variables
 
 if TYPE_CHECKING:

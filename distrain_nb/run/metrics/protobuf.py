@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from distrain_nb.worker.metrics.writer import EXACT_FIELD
+from distrain_nb.worker.metrics.event_format import EXACT_FIELD
 
 # From a byte up to another.
 Span: TypeAlias = "slice[int, int, int]"

@@ -13,9 +13,10 @@ from distrain_nb.run.log.index import Filter
 from distrain_nb.run.log.matching import SearchTerm
 from distrain_nb.run.log.reader import traceback_ranges
 from distrain_nb.run.log.search import first_error, search
+from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.drawn_charts import charts
 from distrain_nb.run.pages.media import media
-from distrain_nb.run.pages.query import curves, flag, log_filter, number
+from distrain_nb.run.pages.query import flag, log_filter, number
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import summary_of, tagged
 

@@ -2,80 +2,24 @@
 
 They are written as a TensorBoard event file into the folder that `AIP_TENSORBOARD_LOG_DIR` names,
 so that charts have one source whichever way a program reports.
-
-Reports of a trial's goals to the service that tunes its study, besides the charts.
-
-Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
-package `cloudml-hypertune` gives them. SageMaker looks for them in the log: each is printed, in a
-line of its own, with all its digits.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import socket
-import struct
 import threading
 import time
 import warnings
-from collections import deque
 from pathlib import Path
-from typing import Any, Deque, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.metrics import progress
-from distrain_nb.worker.metrics.crc32c import crc32c, masked
-
-VARIABLE = "DISTRAIN_GOALS"  # the names of metrics that are goals, as a JSON list
-# The hyperparameters of which a tuning job of SageMaker gives each trial values of its own,
-# separated by commas; set in its trials alone.
-TUNED_VARIABLE = "DISTRAIN_TUNED"
-MOST_REPORTS = 100
-
-TRIAL_VARIABLE, FILE_VARIABLE = "CLOUD_ML_TRIAL_ID", "CLOUD_ML_HP_METRIC_FILE"
-DEFAULT_FILE = "/tmp/hypertune/output.metrics"
-
-_goal_reports: Deque[str] = deque(maxlen=MOST_REPORTS)
-
-
-def report(step: int, numbers: Mapping[str, float]) -> None:
-    """Report those of the numbers that are goals, of that step. Raises OSError."""
-    goals = json.loads(os.environ.get(VARIABLE) or "[]")
-    values = {name: number for name, number in numbers.items() if name in goals}
-    if TUNED_VARIABLE in os.environ:
-        for name, number in values.items():
-            print(f"step {step}  {name} {_written(number)}", flush=True)
-    elif values and os.environ.get(TRIAL_VARIABLE):
-        _append(step, values)
-
-
-def _written(number: float) -> str:
-    """Return the shortest text that is read back as the same number."""
-    text = repr(float(number))
-    return text[:-2] if text.endswith(".0") else text
-
-
-def _append(step: int, values: Mapping[str, float]) -> None:
-    """Append values to the one file of them all, which is written anew each time."""
-    common = {
-        "timestamp": time.time(),
-        "trial": os.environ[TRIAL_VARIABLE],
-        "global_step": str(step),
-        "checkpoint_path": "",
-    }
-    for name, number in values.items():
-        _goal_reports.append(json.dumps({**common, name: str(number)}, sort_keys=True))
-    path = Path(os.environ.get(FILE_VARIABLE) or DEFAULT_FILE)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in _goal_reports), encoding="utf-8")
-
+from distrain_nb.worker.metrics.event_format import event, first_event, record
+from distrain_nb.worker.metrics.goals import VARIABLE, report
 
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
-FILE_VERSION = b"brain.Event:2"
-# A field of our own in Summary.Value, which other readers step over: the number as float64, where
-# `simple_value`, a float32, has lost some of it.
-EXACT_FIELD = 50064
 
 _numbers = itertools.count()
 
@@ -95,7 +39,7 @@ def log_metrics(
     `step`, each name counts its own calls from 0. `of` is how many steps there are:
     `log_metrics(step=3, of=100)` shows the run's progress, with or without metrics. Only rank 0
     reports, unless `every_rank` is true: then each rank is a series of its own. Outside a run the
-    metrics are printed instead; in a trial on SageMaker, which reads its log, the goal of the study
+    metrics are printed instead; in a trial of a service that reads its log, the goal of the study
     is printed too.
 
     Raises TypeError for anything else, naming the metric.
@@ -286,62 +230,3 @@ class _EventFile:
 
     def close(self) -> None:
         os.close(self._fd)
-
-
-def record(data: bytes) -> bytes:
-    """Return an event as it stands in a file."""
-    length = struct.pack("<Q", len(data))
-    return b"".join(
-        [
-            length,
-            struct.pack("<I", masked(crc32c(length))),
-            data,
-            struct.pack("<I", masked(crc32c(data))),
-        ]
-    )
-
-
-def first_event(wall_time: float) -> bytes:
-    """Return the event with which a file begins."""
-    return _wall_time(wall_time) + _bytes_field(3, FILE_VERSION)
-
-
-def event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
-    """Return numbers of one step, at that time in seconds since the epoch."""
-    values: List[bytes] = [
-        _bytes_field(1, _bytes_field(1, tag.encode("utf-8", "replace")) + _scalar(number))
-        for tag, number in numbers.items()
-    ]
-    return (
-        _wall_time(wall_time)
-        + b"\x10"
-        + _varint(step & 0xFFFFFFFFFFFFFFFF)
-        + _bytes_field(5, b"".join(values))
-    )
-
-
-def _wall_time(seconds: float) -> bytes:
-    return b"\x09" + struct.pack("<d", seconds)
-
-
-def _scalar(number: float) -> bytes:
-    try:
-        short = struct.pack("<f", number)
-    except OverflowError:
-        short = struct.pack("<f", float("inf") if number > 0 else float("-inf"))
-    if number != number or struct.unpack("<f", short)[0] == number:
-        return b"\x15" + short
-    return b"\x15" + short + _varint(EXACT_FIELD << 3 | 1) + struct.pack("<d", number)
-
-
-def _bytes_field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    parts = bytearray()
-    while number > 0x7F:
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    parts.append(number)
-    return bytes(parts)

@@ -1,19 +1,4 @@
-"""One rank: from a bare process to the user's program and its last word.
-
-Renews what a forked rank must not share with the warm process that it was forked from.
-
-Libraries draw seeds, keys and the like once a process, when they are imported. Ranks that are
-forked later would all have the same: so each draws again, before its program sets its own seeds.
-What draws from the system at each use, or notices a fork by itself, is not here: `secrets`, `uuid`,
-names of temporary files, TensorFlow, OpenSSL. Nor is what is the same in every new process:
-PyTorch's generators of GPUs, C's `rand`. Python's hash seed can't be changed in a living process.
-
-Variables for ranks that call an experiment tracker themselves: one run for all.
-
-W&B's variables are those of docs.wandb.ai ("Environment variables"), trackio's those of
-`trackio.init` and `TRACKIO_DIR`. Names that the user has set stand, and so does
-what a cell says.
-"""
+"""One rank: from a bare process to the user's program and its last word."""
 
 from __future__ import annotations
 
@@ -21,23 +6,17 @@ import io
 import os
 import signal
 import sys
-import tempfile
-import threading
 import time
-import weakref
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
-from distrain_nb.worker.files import fields, tracked
-from distrain_nb.worker.files import launch as marks
+from distrain_nb.worker.files import marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import (
     PIPE,
     PROGRAM_FOLDER,
-    RECORD_FILE,
     RESULTS_FOLDER,
-    TRACKIO_FOLDER,
 )
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
@@ -62,79 +41,6 @@ from distrain_nb.worker.rank import (
     world,
 )
 from distrain_nb.worker.rank.wrapped import ResultWriter
-
-
-def renew() -> None:
-    """Make this process, which has been forked a moment ago, as unlike others as a new one."""
-    for name, seed in _SEEDS.items():
-        module = sys.modules.get(name)
-        if module is not None:
-            seed(module)
-    tempfile.tempdir = None  # the program may name another folder before it asks
-    main = threading.main_thread()
-    if hasattr(main, "_set_native_id"):  # which Python before 3.13 keeps
-        main._set_native_id()
-    _disown()
-
-
-def _authenticate_anew(module: Any) -> None:
-    module.current_process().authkey = os.urandom(32)
-
-
-def _start_clock(module: Any) -> None:
-    """Restart the clock of `relativeCreated` in records of the log; in ns since Python 3.13."""
-    of_ns = isinstance(module._startTime, int)
-    module._startTime = time.time_ns() if of_ns else time.time()
-
-
-# By the module that has to be there for it.
-_SEEDS: Dict[str, Callable[[Any], object]] = {
-    "random": lambda module: module.seed(),
-    "numpy.random": lambda module: module.seed(),
-    "torch": lambda module: module.default_generator.seed(),
-    "multiprocessing.process": _authenticate_anew,
-    "logging": _start_clock,
-}
-
-
-def _disown() -> None:
-    """Keep this process from running finalizers registered before the fork, of which PyTorch has
-    hundreds."""
-    for finalizer in [*getattr(weakref.finalize, "_registry", ())]:
-        finalizer.atexit = False
-
-
-def variables(
-    folder: Path,
-    process: int,
-    rank: Optional[int],
-    environment: Mapping[str, str],
-    names: Mapping[str, str],
-) -> Dict[str, str]:
-    """Return the variables of a process of a run, besides those of its `environment`; `names` are
-    those of the run."""
-    named = {name: text for name, text in names.items() if text and name not in environment}
-    further = {} if rank == 0 else _kept_apart(folder, process)
-    return {**named, **further, **tracked.variables(folder, process, rank)}
-
-
-def names_of_run(folder: Path) -> Dict[str, str]:
-    """Return the names under which the run has a record: in a cloud its ranks know of none."""
-    try:
-        record = fields.load(folder / RECORD_FILE)
-    except (OSError, fields.Damaged):
-        return {}
-    return {
-        "WANDB_NAME": str(record.get("name", "")),
-        "WANDB_RUN_GROUP": str(record.get("experiment", "")),
-    }
-
-
-def _kept_apart(folder: Path, process: int) -> Dict[str, str]:
-    """Return variables that keep what ranks other than 0 log out of the project."""
-    tracker_folder = str(folder / TRACKIO_FOLDER.format(process))
-    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": tracker_folder}
-
 
 FAILED = 1
 RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon passes it on

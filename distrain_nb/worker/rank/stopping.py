@@ -21,7 +21,8 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple, T
 
 from distrain_nb.worker.files.coded_line import AGREED, NOT_SAVED, SAVED, SAVING, CodedLine
 from distrain_nb.worker.files.folder import FAILURE_FILE, PROGRAM_FOLDER, SAVED_FILE
-from distrain_nb.worker.files.launch import Launch, Stop
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.marks import Stop
 from distrain_nb.worker.rank import ending, tracebacks
 from distrain_nb.worker.rank.agreement import Agreement, agreement, are_all_here, torch_store
 

@@ -17,7 +17,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.replica import prompt_orders, sagemaker, secret_stores, shared, tracker
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, mark

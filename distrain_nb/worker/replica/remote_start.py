@@ -23,8 +23,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Dict, List, Optional, Tuple
 
-from distrain_nb.worker.files import failure
-from distrain_nb.worker.files import launch as marks
+from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import rank

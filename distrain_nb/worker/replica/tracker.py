@@ -15,7 +15,7 @@ from pathlib import Path
 
 from distrain_nb.worker.files.folder import TRACKING_FILE
 from distrain_nb.worker.files.tracked import PARENT_TAG, TRACKED_VARIABLE, TRIAL_TAG, Tracked
-from distrain_nb.worker.metrics.writer import TRIAL_VARIABLE
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 
 # These print the run's identifier.
 _ASK = """\

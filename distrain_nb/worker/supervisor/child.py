@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 from typing import Dict
 
-from distrain_nb.worker.files import failure
-from distrain_nb.worker.files import launch as marks
+from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.machine import system

@@ -11,7 +11,7 @@ from typing import Callable, List, Tuple
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.rank import ending, rank
+from distrain_nb.worker.rank import ending, rank, renewing
 
 PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
@@ -73,7 +73,7 @@ def _become_rank(
         os.chdir(launch.working_folder)
         if threads.VARIABLE in launch.processes[index].environment:
             threads.limit(int(os.environ[threads.VARIABLE]))
-        rank.renew()
+        renewing.renew()
         status = work()
     except BaseException as error:
         status = rank.fail(error, folder, index)

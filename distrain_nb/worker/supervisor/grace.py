@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from distrain_nb.worker.files import cause
-from distrain_nb.worker.files import launch as marks
+from distrain_nb.worker.files import cause, marks
 from distrain_nb.worker.files.folder import SAVED_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Ending, State

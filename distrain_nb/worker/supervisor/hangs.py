@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
-from distrain_nb.worker.files import launch, prompts
+from distrain_nb.worker.files import marks, prompts
 from distrain_nb.worker.files.coded_line import GOES_ON, HANG, CodedLine
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import ProcessSpec
@@ -153,7 +153,7 @@ class HangWatch:
         for child, index, spec in self._ranks:
             pid = child.pid if child.alive else None
             if isinstance(child, Launcher):
-                pid = launch.pid_of(self._folder, index)
+                pid = marks.pid_of(self._folder, index)
             yield RankProcess(spec.label, index, pid, {**os.environ, **spec.environment})
 
 

@@ -27,7 +27,7 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.launch import Launch, fill
 from distrain_nb.worker.files.status import Process
-from distrain_nb.worker.metrics.writer import first_event, record
+from distrain_nb.worker.metrics.event_format import first_event, record
 
 NO_RETRY = "own"  # an end that is never one to start again after, whatever else is known of it
 SIGNALS, PREEMPTION, LOST, TIME_LIMIT = "signals", "preemption", "lost", "time-limit"

@@ -14,7 +14,7 @@ from distrain_nb.worker.files.folder import PIPE, REPORTED_FILE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.metrics import progress
 from distrain_nb.worker.metrics.resources import SampledProcess
-from distrain_nb.worker.rank import ending, rank
+from distrain_nb.worker.rank import ending, rank, tracker_variables
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
 from distrain_nb.worker.supervisor.child import Child, Launcher
@@ -65,11 +65,11 @@ def processes_of(child: Child) -> Iterator[SampledProcess]:
 
 def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
     """Yield the processes with all variables that they are started with."""
-    names = rank.names_of_run(folder)
+    names = tracker_variables.names_of_run(folder)
     for index, process in enumerate(launch.processes):
         environment = fill(process.environment, folder, ports)
         of_rank = {**os.environ, **environment}
-        of_trackers = rank.variables(folder, index, process.rank, of_rank, names)
+        of_trackers = tracker_variables.variables(folder, index, process.rank, of_rank, names)
         yield replace(process, environment={**environment, **of_trackers})
 
 
