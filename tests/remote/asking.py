@@ -17,12 +17,14 @@ from tests.conftest import eventually
 
 WITHIN_S = 120.0
 ASKS = """\
-import os
-rank = int(os.environ["RANK"])
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
 if rank == 1:
     name = input("who? ")
     breakpoint()
     print("hello", name)
+dist.barrier()
 """
 FAILS = """\
 import os
@@ -97,6 +99,9 @@ def a_rank_is_answered(**options: Any) -> None:
         kernel.answer("p rank + 40")
         assert "db" in kernel.asked().text
         assert "41\n" in kernel.printed()
+        kernel.answer("ranks p rank + 40")
+        assert "db" in kernel.asked().text
+        assert "here: 41\nrank 0: 40\n" in kernel.printed()
         kernel.answer("c")
         assert kernel.ends() == "succeeded", kernel.run.status.error
         assert "[rank 1] hello Ada" in kernel.run.logs()

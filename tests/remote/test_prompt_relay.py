@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.run.prompts import Dialogues
@@ -80,5 +81,7 @@ def test_a_request_to_stop_reaches_its_rank_alone(tmp_path: Path) -> None:
     prompts.make_request(run, prompts.STOP, (2,))
     relay.turn()
     relay.turn()
-    words = {"of": NUMBER, "replica": 1, "kind": prompts.STOP, "targets": [1]}
-    assert given == [(orders.REQUEST, words)]
+    ((do, words),) = given
+    assert (do, words["of"], words["replica"]) == (orders.REQUEST, NUMBER, 1)
+    request = cast("dict[str, object]", words["request"])
+    assert (request["kind"], request["targets"]) == (prompts.STOP, [1])

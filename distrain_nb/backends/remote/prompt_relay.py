@@ -11,17 +11,23 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from distrain_nb.backends.remote.replica_files import labels_of
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
-from distrain_nb.worker.files.orders import HEARD, HOLD, REPLY, REQUEST
-from distrain_nb.worker.files.prompts import Asker
+from distrain_nb.worker.files.orders import HEARD, HOLD, REPLIES, REPLY, REQUEST
+from distrain_nb.worker.files.prompts import Asker, PromptRequest
+
+REPLIES_WITHIN_S = 10.0
 
 Give = Callable[[str, JsonObject], object]
 
@@ -40,6 +46,15 @@ class _Passed:
     answers: bytes = b""
 
 
+class _Inquiry(NamedTuple):
+    """A request of that name, by a rank of a replica to those of others."""
+
+    origin: int
+    name: str
+    others: tuple[int, ...]
+    until: float
+
+
 @dataclass
 class PromptRelay:
     """The questions of the run or cell whose order has that number. `place` is where a replica has
@@ -55,6 +70,7 @@ class PromptRelay:
     _heard: bool | None = None
     _waiting: tuple[int, ...] = ()
     _requested: str = ""
+    _inquiries: list[_Inquiry] = field(default_factory=list)
 
     def begin(self) -> bool | None:
         """Return whether somebody can answer, as the cell is to be told."""
@@ -77,6 +93,7 @@ class PromptRelay:
             self._waiting = waiting
             self._order(HOLD, replicas=list(waiting))
         self._pass_request()
+        self._pass_replies()
 
     @property
     def open(self) -> list[int]:
@@ -104,9 +121,47 @@ class PromptRelay:
             return
         self._requested = request.name
         for replica, numbers in self.members.items():
-            targets = [place for place, number in enumerate(numbers) if number in request.targets]
+            targets = tuple(place for place, n in enumerate(numbers) if n in request.targets)
             if targets:
-                self._order(REQUEST, replica=replica, kind=request.kind, targets=targets)
+                self._request(replica, replace(request, targets=targets))
+
+    def _request(self, replica: int, request: PromptRequest) -> None:
+        self._order(
+            REQUEST, replica=replica, request={**asdict(request), "targets": list(request.targets)}
+        )
+
+    # -- between the ranks --------------------------------------------------------------------
+
+    def _inquire(self, origin: int, request: PromptRequest) -> None:
+        """Have the ranks of all other replicas asked what one of that replica asks."""
+        others = {n: numbers for n, numbers in self.members.items() if n != origin}
+        for replica, numbers in others.items():
+            self._request(replica, replace(request, targets=tuple(range(len(numbers)))))
+        until = time.monotonic() + REPLIES_WITHIN_S
+        self._inquiries.append(_Inquiry(origin, request.name, tuple(others), until))
+
+    def _pass_replies(self) -> None:
+        """Pass on what ranks have replied, when all have, or some have had their time."""
+        waiting, self._inquiries = self._inquiries, []
+        for inquiry in waiting:
+            texts: dict[str, str | None] = {}
+            for replica in inquiry.others:
+                replies = prompts.replies(self.place(replica), inquiry.name)
+                for place, label in enumerate(self._labels(replica)):
+                    texts[label] = replies.get(place)
+            if None in texts.values() and time.monotonic() < inquiry.until:
+                self._inquiries.append(inquiry)
+                continue
+            silent = f"*** no answer within {REPLIES_WITHIN_S:g} s"
+            said = {label: silent if text is None else text for label, text in texts.items()}
+            self._order(REPLIES, replica=inquiry.origin, name=inquiry.name, replies=said)
+
+    def _labels(self, replica: int) -> tuple[str, ...]:
+        """Return what the ranks of a replica are called; nothing before it has begun."""
+        try:
+            return labels_of(self.place(replica))
+        except (FileNotFoundError, Damaged):
+            return ()
 
     # -- from the ranks -----------------------------------------------------------------------
 
@@ -123,7 +178,9 @@ class PromptRelay:
         *lines, passed.rest = (passed.rest + data).split(b"\n")
         for line in lines:
             word = json.loads(line)
-            if "open" not in word:
+            if "inquire" in word:
+                self._inquire(replica, PromptRequest(**word["inquire"]))
+            elif "open" not in word:
                 self._append(passed, line + b"\n")
             elif word["open"]:
                 self._open(passed)

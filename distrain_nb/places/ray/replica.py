@@ -21,6 +21,7 @@ PIECE = 4 << 20
 PARCEL = 8 << 20
 REPLACED = ("launch.json", "status.json")  # all other files are only added to
 FETCHED = ("tensorboard", "results")  # of what the program leaves
+ASKED = ("asked-*", "reply-*", "quit")  # what `worker/files/prompts.py` has for others
 PR_SET_PDEATHSIG = 1
 
 Piece = Tuple[str, int, bytes]
@@ -109,7 +110,7 @@ class ReplicaActor:
         """Yield the files of orders that are at work, or have ended since the last time."""
         for place in orders:
             names = [place / name for name in ("launch.json", "log.tsv", "status.json")]
-            names += sorted(place.glob("prompts/asked-*"))
+            names += [path for name in ASKED for path in place.glob(f"prompts/{name}")]
             for folder in (place / "values", *(place.parents[1] / "output" / n for n in FETCHED)):
                 names += sorted(folder.rglob("*"))
             for path in names:
@@ -147,7 +148,7 @@ class ReplicaActor:
         folder = Path("replicas") / self._name
         names = [str(folder / name) for name in ("launch.json", "log.tsv", "status.json", "said")]
         tables = sorted((self._folder / folder).glob("names-*.json"))  # of ranks that stay
-        asked = sorted((self._folder / folder / "prompts").glob("[aq]*"))  # asked-…, quit
+        asked = [p for name in ASKED for p in (self._folder / folder / "prompts").glob(name)]
         names += [str(path.relative_to(self._folder)) for path in (*tables, *asked)]
         for name in FETCHED:
             below = (self._folder / "output" / name).rglob("*")

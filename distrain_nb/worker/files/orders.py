@@ -30,9 +30,9 @@ _LINE = "order"  # in an archive
 # What is ordered, besides what a session is asked (`files/session.py`).
 CELL, STOP, LEAVE = "cell", "stop", "leave"
 # For a cell at work, whose number is the word `of`: an answer to a rank's question; whether
-# somebody can answer; which replicas have a rank at a prompt; and what `files/prompts.py` has as a
-# request.
-REPLY, HEARD, HOLD, REQUEST = "reply", "heard", "hold", "request"
+# somebody can answer; which replicas have a rank at a prompt; what `files/prompts.py` has as a
+# request; and what ranks of other replicas reply to one.
+REPLY, HEARD, HOLD, REQUEST, REPLIES = "reply", "heard", "hold", "request", "replies"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder
@@ -29,8 +29,11 @@ STOP, EVALUATE = "stop", "evaluate"  # what a request asks of a rank
 _REQUEST, _QUIT = "request.json", "quit"
 _LISTENER, _REPLY = "listener-{}.json", "reply-{}-{}.json"
 _ASKED, _ANSWERS, _OPEN, _HELD = "asked-", "answers-", "open-", "held"
-_RELAYED = "relayed"
-_LEFT_BY_ATTEMPTS = ("asked-*", "answers-*", "open-*", "reply-*", _HELD, _REQUEST, _QUIT)
+_RELAYED, _REPLIES = "relayed", "replies-{}.json"
+_LEFT_BY_ATTEMPTS = (
+    *("asked-*", "answers-*", "open-*", "reply-*", "replies-*"),
+    *(_HELD, _REQUEST, _QUIT),
+)
 
 
 class Asker(NamedTuple):
@@ -142,14 +145,19 @@ def is_answered(folder: Path, *, secret: bool = False) -> Optional[bool]:
     """Return whether somebody can answer, perhaps by a password; None where nobody follows the
     run."""
     answer: Optional[bool] = None
+    for listener in _listeners(folder):
+        answer = bool(answer) or (listener.answers and (listener.secrets or not secret))
+    return answer
+
+
+def _listeners(folder: Path) -> Iterator[Listener]:
     for file in (folder / PROMPTS_FOLDER).glob(_LISTENER.format("*")):
         try:
             listener = fields.read(Listener, file)
         except (OSError, fields.Damaged):  # it has just been taken back
             continue
         if listener.owner.alive:
-            answer = bool(answer) or (listener.answers and (listener.secrets or not secret))
-    return answer
+            yield listener
 
 
 # -- questions and answers ------------------------------------------------------------------------
@@ -224,9 +232,14 @@ def make_request(
     """Ask it of the ranks of a run. The next request takes its place."""
     name = f"{os.getpid()}-{time.monotonic_ns()}"
     request = PromptRequest(name, kind, tuple(targets), text, style)
+    write_request(folder, request)
+    return request
+
+
+def write_request(folder: Path, request: PromptRequest) -> None:
+    """Ask what somebody else has asked, on another machine."""
     private_folder(folder / PROMPTS_FOLDER)
     _replace(folder / PROMPTS_FOLDER / _REQUEST, fields.encode(request))
-    return request
 
 
 def request(folder: Path) -> Optional[PromptRequest]:
@@ -241,6 +254,37 @@ def reply(folder: Path, request: PromptRequest, index: int, text: str) -> None:
     """Give the answer of process `index`."""
     file = folder / PROMPTS_FOLDER / _REPLY.format(request.name, index)
     _replace(file, json.dumps({"text": text}).encode())
+
+
+def replies(folder: Path, name: str) -> Dict[int, str]:
+    """Return the answers to the request of that name, by process."""
+    pattern = _REPLY.format(name, "*")
+    begin, end = pattern.split("*")
+    found = (folder / PROMPTS_FOLDER).glob(pattern)
+    return {
+        int(file.name[len(begin) : -len(end)]): str(json.loads(file.read_bytes())["text"])
+        for file in found
+    }
+
+
+def give_replies(folder: Path, name: str, texts: Mapping[str, str]) -> None:
+    """Give the answers of ranks on other machines, by their labels."""
+    _replace(folder / PROMPTS_FOLDER / _REPLIES.format(name), json.dumps(dict(texts)).encode())
+
+
+def take_given(folder: Path, name: str, seconds: float) -> Optional[Dict[str, str]]:
+    """Wait for the answers of ranks on other machines, so long at most; return them by label."""
+    file, end = folder / PROMPTS_FOLDER / _REPLIES.format(name), time.monotonic() + seconds
+    while time.monotonic() < end:
+        if file.exists():
+            return dict(json.loads(file.read_bytes()))
+        time.sleep(0.05)
+    return None
+
+
+def has_relay(folder: Path) -> bool:
+    """Return whether somebody passes on what the ranks of this machine ask, on another one."""
+    return any(not listener.secrets for listener in _listeners(folder))
 
 
 def take_replies(folder: Path, request: PromptRequest, seconds: float) -> Dict[int, str]:

@@ -16,8 +16,10 @@ from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.prompts import PromptRequest
 from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.functions import is_of_program
+from distrain_nb.worker.rank import prompt
 
 ANSWER_WITHIN_S = 5.0
+RELAYED_WITHIN_S = 15.0  # behind looks of both sides at files, or at a dashboard
 _TRAINING = ("primary", "workers", "evaluators")
 
 debuggers: List[Any] = []  # of this process, that wait at a prompt
@@ -34,12 +36,25 @@ def ask_ranks(folder: Path, process: int, text: str, style: str) -> Iterator[Tup
     ranks = [rank for rank in Status.read(folder).processes if rank.role in _TRAINING]
     living = [rank.index for rank in ranks if not rank.outcome and rank.index != process]
     request = prompts.make_request(folder, prompts.EVALUATE, living, text, style)
+    has_relay = prompts.has_relay(folder)
+    if has_relay:
+        prompt.stream().inquire(request)
     replies = prompts.take_replies(folder, request, ANSWER_WITHIN_S)
     silent = f"*** no answer within {ANSWER_WITHIN_S:g} s"
     for rank in ranks:
         if rank.index != process:
             ended = f"*** it has ended: {rank.outcome}" if rank.outcome else silent
             yield rank.label, replies.get(rank.index, ended)
+    given = prompts.take_given(folder, request.name, RELAYED_WITHIN_S) if has_relay else {}
+    if given is None:
+        yield "ranks of other machines", f"*** no answer within {RELAYED_WITHIN_S:g} s"
+    yield from sorted((given or {}).items(), key=lambda item: _number(item[0]))
+
+
+def _number(label: str) -> Tuple[int, str]:
+    """Return what sorts labels of ranks by their numbers."""
+    number = label.rpartition(" ")[2]
+    return (int(number) if number.isdigit() else 0), label
 
 
 def answer(folder: Path, process: int, request: PromptRequest) -> None:

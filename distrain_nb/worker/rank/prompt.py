@@ -13,13 +13,14 @@ import select
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
-from distrain_nb.worker.files.prompts import Asker
+from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 LOOK_EVERY_S = 0.25  # at who listens; an answer itself comes at once
 _LONGEST_WAITING = 1 << 16  # characters of output that wait for the next question
@@ -152,6 +153,10 @@ class _Dialogue(io.TextIOBase):
             return self._answer()
         finally:
             self._append({"answered": self._number})
+
+    def inquire(self, request: PromptRequest) -> None:
+        """Have ranks of other machines asked too."""
+        self._append({"inquire": asdict(request)})
 
     def _answer(self) -> str:
         while True:

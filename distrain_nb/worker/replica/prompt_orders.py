@@ -12,13 +12,22 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.orders import HEARD, HOLD, ORDERS, REPLY, REQUEST, Order, OrderReader
-from distrain_nb.worker.files.prompts import Asker
+from distrain_nb.worker.files import fields, prompts
+from distrain_nb.worker.files.orders import (
+    HEARD,
+    HOLD,
+    ORDERS,
+    REPLIES,
+    REPLY,
+    REQUEST,
+    Order,
+    OrderReader,
+)
+from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 # A look is a request to a network file system, also where a thousand replicas have none to hear of.
 LOOK_AT_PROMPT_S, LOOK_S, EACH_SECOND = 0.05, 1.0, 256
-FOR_PROMPTS = (REPLY, HEARD, HOLD, REQUEST)
+FOR_PROMPTS = (REPLY, HEARD, HOLD, REQUEST, REPLIES)
 
 
 def follow(job: Path, index: int, replicas: int, place: Path) -> None:
@@ -51,7 +60,9 @@ def apply(place: Path, index: int, order: Order) -> None:
         if order.do == REPLY:
             prompts.send_answer(place, Asker(*words["asker"]), words["number"], words["text"])
         elif order.do == REQUEST:
-            prompts.make_request(place, words["kind"], words["targets"])
+            prompts.write_request(place, fields.decode(PromptRequest, words["request"], place))
+        elif order.do == REPLIES:
+            prompts.give_replies(place, words["name"], words["replies"])
         elif order.do == HOLD:
             prompts.hold(place, waits=any(n != index for n in words["replicas"]))
         else:
