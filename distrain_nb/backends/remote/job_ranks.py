@@ -40,7 +40,7 @@ from distrain_nb.worker.files.session import (
 from distrain_nb.worker.files.status import Process, State, Status, request_cancel
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.supervisor.crew import has_left
-from distrain_nb.worker.supervisor.staying import Desk, Ranks
+from distrain_nb.worker.supervisor.staying import Ranks, SessionOwner
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.resuming import ResumingBackend
@@ -112,8 +112,8 @@ class JobRanks(Ranks):
 
     # -- start and end ------------------------------------------------------------------------
 
-    def start(self, desk: Desk, listener: int) -> None:
-        self._desk, self._listener = desk, listener
+    def start(self, session: SessionOwner, listener: int) -> None:
+        self._session, self._listener = session, listener
         self._run.take(self._submission.processes)
         try:
             send(self._run, self._service)
@@ -125,7 +125,7 @@ class JobRanks(Ranks):
         while not self._ending and not self._are_ready():
             self._say_where_it_is()
             self._wait(self._run.pace.look)
-            desk.attend()
+            session.attend()
         self._look_at_ranks()
 
     def _stop_left(self) -> None:
@@ -244,7 +244,7 @@ class JobRanks(Ranks):
         self.look()
         before, self._processes = self._processes, tuple(self._living())
         if self._processes != before:
-            self._desk.note_change()
+            self._session.note_change()
 
     def _living(self) -> Iterator[Process]:
         """Yield the ranks, as the replicas know them. Their processes are elsewhere."""
@@ -356,7 +356,7 @@ class JobRanks(Ranks):
             return self._make(CellSpec.of(spec), self, self._number + 1, folder)
 
         self._present = folder
-        self._desk.note_begin()
+        self._session.note_begin()
         if self._ending:
             request_cancel(folder)
         try:

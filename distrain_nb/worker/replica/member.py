@@ -25,14 +25,14 @@ from distrain_nb.worker.files.session import END, GET, PUT
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.replica import prompt_orders, shared
-from distrain_nb.worker.supervisor.staying import Desk, StayingRanks
+from distrain_nb.worker.supervisor.staying import SessionOwner, StayingRanks
 
 # After the last order, and later: each look is a request to a network file system.
 LOOK_S, LOOK_LATER_S, LATER_S = 0.03, 0.2, 60.0
 BEAT_EVERY_S = 2.0
 
 
-class StayingReplica(Desk):
+class StayingReplica(SessionOwner):
     """The part of a session that one replica has."""
 
     def __init__(self, job: Path, index: int, launch: Launch, idle: float) -> None:

@@ -32,12 +32,12 @@ from distrain_nb.worker.files.session import (
     SessionFile,
 )
 from distrain_nb.worker.files.status import Owner, State, Status
-from distrain_nb.worker.supervisor.staying import Desk, Ranks
+from distrain_nb.worker.supervisor.staying import Ranks, SessionOwner
 
 QUEUE_TURN_S = 0.1
 
 
-class SessionProcess(Desk):
+class SessionProcess(SessionOwner):
     """One session, from its start to its last status."""
 
     def __init__(self, folder: Path, ranks: Ranks) -> None:

@@ -26,7 +26,7 @@ TURN_S = 0.5
 ENDS_WITHIN_S = 5.0
 
 
-class Desk(ABC):
+class SessionOwner(ABC):
     """Whoever has the ranks of a session."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Ranks(ABC):
         """The ranks, each with why it has ended."""
 
     @abstractmethod
-    def start(self, desk: Desk, listener: int) -> None:
+    def start(self, session: SessionOwner, listener: int) -> None:
         """Start them, and return when they are ready. What can be read at the descriptor `listener`
         ends a `rest`."""
 
@@ -93,16 +93,16 @@ class StayingRanks(Ranks):
     def __init__(self, folder: Path, launch: Launch) -> None:
         self._folder = folder
         self._launch = launch
-        self._desk: Optional[Desk] = None
+        self._session: Optional[SessionOwner] = None
         self.crew = StayingCrew(folder, launch, self._note_change, self._note_begin)
 
     def _note_change(self) -> None:
-        if self._desk:
-            self._desk.note_change()
+        if self._session:
+            self._session.note_change()
 
     def _note_begin(self) -> None:
-        if self._desk:
-            self._desk.note_begin()
+        if self._session:
+            self._session.note_begin()
 
     @property
     def is_ending(self) -> bool:
@@ -118,7 +118,7 @@ class StayingRanks(Ranks):
             for spec in [self.crew.spec(rank)]
         )
 
-    def start(self, desk: Desk, listener: int = -1) -> None:
+    def start(self, session: SessionOwner, listener: int = -1) -> None:
         system.adopt_orphans()
         self._output = Output(self._folder)
         self._output.wake_by(self.crew.wakeup())
@@ -127,7 +127,7 @@ class StayingRanks(Ranks):
         for number in range(len(self._launch.processes)):
             self.crew.ranks.append(None)  # type: ignore[arg-type]  # whose place is taken next
             self.crew.fork(number, self._output)
-        self._desk = desk
+        self._session = session
 
     def rest(self) -> None:
         """Keep what ranks print between cells, and notice those that end."""
