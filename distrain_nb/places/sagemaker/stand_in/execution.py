@@ -3,81 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from botocore.exceptions import ClientError
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
-from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, JobContext, TrainingJob
+from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJob, TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.checks import with_available_instances
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
+from distrain_nb.places.sagemaker.stand_in.protocol import INTERNAL
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.faults import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder
+from distrain_nb.rehearsal.job_thread import JobThread
+from distrain_nb.rehearsal.replicas import AttemptEnd
 
-_log = logging.getLogger(__name__)
-
-_LOOK_EVERY_S = 0.2
 _SAVE_EVERY_S = 1.0
 _MAX_RUNTIME_S = 86400
 _KILLED = 137
-_INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
+_STATUSES = {"completed": "Completed", "stopped": "Stopped"}
 
 
-class TrainingJobExecution:
-    """Takes a job from its start to its end, on a thread of its own."""
+class TrainingJobExecution(JobThread):
+    """Takes a job from its start to its end."""
 
-    def __init__(self, job: TrainingJob, context: JobContext) -> None:
+    internal = INTERNAL
+
+    def __init__(self, job: TrainingJob, context: TrainingJobContext) -> None:
+        super().__init__(job.name, context.steps.copy())
         self._job = job
         self._context = context
         self._record = job.record
-        self._stopped = threading.Event()
         self._grace = context.grace
         self._created = time.monotonic()
+        self._saved = 0.0
         self._trained = 0.0
-        self._interruptions = list(context.faults.preemptions)
-        steps = context.steps.copy()
-        self._thread = threading.Thread(
-            target=steps.run, args=(self._run,), name=job.name, daemon=True
-        )
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Have it stopped soon."""
-        self._stopped.set()
+        self._losses = list(context.faults.preemptions)
 
     def abandon(self) -> None:
         """Have it stopped at once."""
         self._grace = 0.0
-        self._stopped.set()
+        self.cancelled.set()
 
-    def join(self) -> None:
-        """Wait for its end."""
-        self._thread.join()
+    def run(self) -> None:
+        self._allocate()
+        self._note_omissions()
+        end = self._attempts()
+        self._context.streams.send()
+        self._record.enter(end.limit or _STATUSES[end.cause])
 
-    def _run(self) -> None:
-        try:
-            self._allocate()
-            self._note_omissions()
-            end = self._attempts()
-        except JobFailed as error:
-            reason = str(error)
-        except Exception as error:  # whatever it was, the job must not seem to run for ever
-            _log.exception("the job %s can't go on", self._job.name)
-            reason = f"InternalServerError: {error!r}"
-        else:
-            self._context.streams.send()
-            self._record.enter(end)
-            return
+    def fail(self, reason: str) -> None:
         self._context.streams.send()
         self._record.fail(reason)
 
@@ -89,12 +69,12 @@ class TrainingJobExecution:
             self._record.select(resources["InstanceType"], resources["InstanceCount"])
         self._job = replace(self._job, request=chosen)
 
-    def _attempts(self) -> str:
-        """Start the hosts until no instance is taken away; gives the job's last status."""
+    def _attempts(self) -> AttemptEnd:
+        """Start the hosts until no instance is taken away."""
         retries = self._job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
         for number in count():
             end = self._attempt(number)
-            if end != "Interrupted":
+            if end.cause != "lost":
                 return end
             if self._job.request.get("EnableManagedSpotTraining"):
                 self._enter("Interrupted")
@@ -102,10 +82,10 @@ class TrainingJobExecution:
                 retries -= 1
                 self._enter("Restarting")
             else:
-                raise JobFailed(_INTERNAL)
+                raise JobFailed(f"{INTERNAL}: We encountered an internal error. Please try again.")
         raise AssertionError
 
-    def _attempt(self, number: int) -> str:
+    def _attempt(self, number: int) -> AttemptEnd:
         self._enter("Starting", "Preparing the instances for training")
         self._pull()
         names = [host.name for host in hosts(self._job.request)]
@@ -113,8 +93,9 @@ class TrainingJobExecution:
         try:
             network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
         except DistrainError as error:
-            raise JobFailed(f"InternalServerError: {error}") from None
-        with closing(Attempt(self._context, self._job, number, network)) as attempt:
+            raise JobFailed(f"{INTERNAL}: {error}") from None
+        attempt = Attempt(self._context, self._job, number, network, self._losses)
+        with closing(attempt):
             self._enter("Downloading")
             try:
                 attempt.prepare()
@@ -124,17 +105,19 @@ class TrainingJobExecution:
                 ) from None
             except OutsideJobFolder as error:
                 raise JobFailed(f"ClientError: Data download failed:{error}") from None
-            if self._stopped.is_set():
-                return "Stopped"
+            if self.cancelled.is_set():
+                return AttemptEnd("stopped")
             self._enter("Training")
             attempt.start()
             end = self._watch(attempt)
-            if end != "Interrupted":
+            if end.cause == "failed":
+                raise JobFailed(_failure(end.status, attempt.failure(end.replica)))
+            if end.cause != "lost":
                 self._upload(attempt)
             return end
 
     def _enter(self, phase: str, message: str = "") -> None:
-        if not self._stopped.is_set():
+        if not self.cancelled.is_set():
             self._record.enter(phase, message)
 
     def _note_omissions(self) -> None:
@@ -172,56 +155,29 @@ class TrainingJobExecution:
                 f"or its permissions are incorrect. {error}"
             ) from None
 
-    def _watch(self, attempt: Attempt) -> str:
-        """Watch until all hosts have ended, one failed, or the job has to stop; return which."""
-        began = saved = time.monotonic()
-        while True:
-            stopped = self._stopped.wait(_LOOK_EVERY_S)
-            now = time.monotonic()
-            if now - saved >= _SAVE_EVERY_S:
-                self._save(attempt)
-                saved = time.monotonic()
-            if attempt.trouble():
-                raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
-            end = "Stopped" if stopped else self._over(attempt, now - began)
-            if end:
-                attempt.stop(0.0 if end == "Interrupted" else self._grace)
-                self._save(attempt)
-                self._trained += now - began
-                return end
-
-    def _over(self, attempt: Attempt, ran: float) -> str:
-        """Return how the job ends now; empty while it goes on."""
-        statuses = attempt.statuses()
-        for host, status in statuses.items():
-            if status:
-                self._fail(attempt, host, status)
-        if all(status == 0 for status in statuses.values()):
-            return "Completed"
-        for loss in self._interruptions:
-            if loss.text in attempt.printed if loss.text else ran >= loss.seconds:
-                self._interruptions.remove(loss)
-                if loss.replica not in statuses:
-                    raise JobFailed(f"spot={loss.replica}: the hosts are {', '.join(statuses)}.")
-                return "Interrupted"
+    def _watch(self, attempt: Attempt) -> AttemptEnd:
+        """Return when all hosts have ended, one failed or is lost, or the job has to stop; they are
+        stopped, and saved."""
         condition = self._job.request.get("StoppingCondition") or {}
-        if self._trained + ran >= condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S):
-            return "MaxRuntimeExceeded"
+        longest = condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S)
+        limits = {"MaxRuntimeExceeded": longest - self._trained}
         waits = condition.get("MaxWaitTimeInSeconds")
-        if waits and time.monotonic() - self._created >= waits:
-            return "MaxWaitTimeExceeded"
-        return ""
-
-    def _fail(self, attempt: Attempt, host: str, status: int) -> None:
-        attempt.stop(min(self._grace, GRACE_S))
+        if waits:
+            limits["MaxWaitTimeExceeded"] = self._created + waits - time.monotonic()
+        names = [host.name for host in hosts(self._job.request)]
+        end = attempt.replicas.watch(names, limits, self.cancelled, partial(self._look, attempt))
+        self._trained += attempt.replicas.ran
+        graces = {"lost": 0.0, "failed": min(self._grace, GRACE_S)}
+        attempt.replicas.stop(grace=graces.get(end.cause, self._grace))
         self._save(attempt)
-        reason = attempt.failure(host)
-        if status == _KILLED and not reason:
-            raise JobFailed(
-                "ClientError: Please use an instance type with more memory, or reduce the size "
-                "of training data processed on an instance."
-            )
-        raise JobFailed(f"AlgorithmError: {reason}, exit code: {status}")
+        return end
+
+    def _look(self, attempt: Attempt) -> None:
+        if time.monotonic() - self._saved >= _SAVE_EVERY_S:
+            self._save(attempt)
+            self._saved = time.monotonic()
+        if attempt.trouble():
+            raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
 
     def _save(self, attempt: Attempt) -> None:
         try:
@@ -235,6 +191,16 @@ class TrainingJobExecution:
             self._record.keep_model(attempt.upload())
         except ClientError as error:
             raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
+
+
+def _failure(status: int, reason: str) -> str:
+    """Describe a host's failure in the service's words; `reason` is what it has written itself."""
+    if status == _KILLED and not reason:
+        return (
+            "ClientError: Please use an instance type with more memory, or reduce the size "
+            "of training data processed on an instance."
+        )
+    return f"AlgorithmError: {reason}, exit code: {status}"
 
 
 def _refusal_text(refused: ClientError) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from distrain_nb.places.sagemaker.stand_in.attempt import JobContext, TrainingJob
+from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob, TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.checks import refuse, with_available_instances
 from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
@@ -180,7 +180,7 @@ _SUMMARY = (
 class TrainingJobService:
     """Every training job of a rehearsal."""
 
-    def __init__(self, context: JobContext) -> None:
+    def __init__(self, context: TrainingJobContext) -> None:
         self._context = context
         self._permission = context.faults.permission
         self._lost = itertools.count()
@@ -262,7 +262,7 @@ class TrainingJobService:
         """Have a job stopped if it is in progress. Returns the status that it had."""
         status = job.record.stop()
         if status == "InProgress":
-            self._executions[job.arn].stop()
+            self._executions[job.arn].cancelled.set()
         return status
 
     def list(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ACCOUNT = "123456789012"
 CALLER = f"arn:aws:sts::{ACCOUNT}:user/moto"
 
+INTERNAL = "InternalServerError"
+
 # Below our home: a folder for each bucket, with what a rehearsal finds in it.
 DATA = "rehearsal/s3"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
-from distrain_nb.places.sagemaker.stand_in.attempt import JobContext
+from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.aws import aws
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
 from distrain_nb.places.sagemaker.stand_in.protocol import DATA, serve
@@ -29,7 +29,7 @@ class SageMakerStandIn:
     """The services, by the addresses at which boto3 finds them, and what their jobs run on."""
 
     endpoints: Mapping[str, str]
-    context: JobContext
+    context: TrainingJobContext
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         streams = LogStreams(endpoint, faults.late)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
-        context = JobContext(
+        context = TrainingJobContext(
             chosen,
             store,
             streams,

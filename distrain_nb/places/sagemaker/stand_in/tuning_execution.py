@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
-from distrain_nb.places.sagemaker.stand_in.protocol import invalid
+from distrain_nb.places.sagemaker.stand_in.protocol import INTERNAL, invalid
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine, require
 from distrain_nb.tuning.loop import COUNTED
@@ -221,6 +221,8 @@ class TuningJob(TuningThread[TuningTrial]):
     `earlier` are the trials of the jobs that it starts from.
     """
 
+    internal = INTERNAL
+
     def __init__(
         self,
         arn: str,
@@ -319,18 +321,10 @@ class TuningJob(TuningThread[TuningTrial]):
         most = patience.get("MaxNumberOfTrainingJobsNotImproving")
         return bool(most and values and len(values) - values.index(max(values)) > most)
 
-    def end(self) -> None:
-        if self.cancelled.is_set():
-            self._enter("Stopped")
-        elif self.with_ending(*COUNTED):
-            self._enter("Completed")
-        else:
-            self.reason = _ALL_FAILED
-            self._enter("Failed")
-
-    def fail(self, error: Exception) -> None:
-        self.reason = f"InternalServerError: {error!r}"
-        self._enter("Failed")
+    def finish(self, end: Literal["succeeded", "failed", "cancelled"], reason: str = "") -> None:
+        if end == "failed":
+            self.reason = reason or _ALL_FAILED
+        self._enter({"succeeded": "Completed", "failed": "Failed", "cancelled": "Stopped"}[end])
 
     def _enter(self, status: str) -> None:
         self.changed = time.time()

@@ -1,7 +1,4 @@
-"""The job service: custom jobs that are created, looked at and cancelled.
-
-The pipeline service: training pipelines of the custom task, each around a custom job.
-"""
+"""The job service: custom jobs that are created, looked at and cancelled."""
 
 from __future__ import annotations
 
@@ -12,23 +9,16 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from contextvars import copy_context
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.cloud.aiplatform_v1 import types
-from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.places.vertex.stand_in.entries import Entries
-from distrain_nb.places.vertex.stand_in.execution import PERMISSION, CustomJobExecution
+from distrain_nb.places.vertex.stand_in.execution import CustomJobContext, CustomJobExecution
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
 from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
+from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
 from distrain_nb.rehearsal.faults import ApiError
-
-if TYPE_CHECKING:
-    from distrain_nb.places.vertex.stand_in.buckets import Buckets
-    from distrain_nb.rehearsal.engine import Engine
-    from distrain_nb.rehearsal.faults import Faults
 
 # typed as the integers that they are in the protocol, where fields want the enum
 States: Any = types.JobState
@@ -53,12 +43,9 @@ def now() -> Any:
 class JobService:
     """Every custom job of a rehearsal."""
 
-    def __init__(self, engine: Engine, buckets: Buckets, entries: Entries, faults: Faults) -> None:
-        self._engine = engine
-        self._buckets = buckets
-        self._entries = entries
-        self._faults = faults
-        self._context = copy_context()  # in which the steps of jobs are reported
+    def __init__(self, context: CustomJobContext) -> None:
+        self._context = context
+        self._faults = context.faults
         self._lost = itertools.count()
         self._jobs: dict[str, types.CustomJob] = {}
         self._executions: dict[str, CustomJobExecution] = {}
@@ -101,15 +88,7 @@ class JobService:
             job.create_time = job.update_time = now()
             self._jobs[job.name] = job
             execution = CustomJobExecution(
-                job.name,
-                job.job_spec,
-                self._engine,
-                self._buckets,
-                self._entries,
-                self._faults,
-                self._enter,
-                self._context.copy(),
-                trial,
+                job.name, job.job_spec, self._context, self._enter, trial
             )
             self._executions[job.name] = execution
         execution.start()
@@ -137,7 +116,7 @@ class JobService:
         job = self.get(name)
         if job.state not in ENDED:
             self._enter(name, States.JOB_STATE_CANCELLING)
-            self._executions[name].cancel()
+            self._executions[name].cancelled.set()
 
     def close(self) -> None:
         """Cancel what runs, and wait for it."""
@@ -147,17 +126,21 @@ class JobService:
 
     def _enter(self, name: str, state: Any, error: str = "") -> None:
         with self._lock:
-            job = self._jobs[name]
-            if job.state == States.JOB_STATE_CANCELLING and state not in ENDED:
-                return
-            job.state, job.update_time = state, now()
-            _log.info("%s: %s", name, error or States(state).name)
-            if state == States.JOB_STATE_RUNNING and not job.start_time:
-                job.start_time = job.update_time
-            if state in ENDED:
-                job.end_time = job.update_time
-            if error:
-                job.error = {"code": 3, "message": error}
+            enter(self._jobs[name], state, error)
+
+
+def enter(job: Any, state: Any, error: str = "") -> None:
+    """Have a job or a tuning job in a state. One that is being cancelled enters only its last."""
+    if job.state == state or (job.state == States.JOB_STATE_CANCELLING and state not in ENDED):
+        return
+    job.state, job.update_time = state, now()
+    _log.info("%s: %s", job.name, error or States(state).name)
+    if state == States.JOB_STATE_RUNNING and not job.start_time:
+        job.start_time = job.update_time
+    if state in ENDED:
+        job.end_time = job.update_time
+    if error:
+        job.error = {"code": 3, "message": error}
 
 
 def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
@@ -183,95 +166,3 @@ def matches(job: Any, fields: Mapping[str, str]) -> bool:
     has = {f"labels.{name}": value for name, value in job.labels.items()}
     has |= {"display_name": job.display_name, "state": job.state.name}
     return all(has.get(name) == value for name, value in fields.items())
-
-
-CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
-_STATES: Any = types.PipelineState
-_STATE_OF: dict[Any, Any] = {
-    types.JobState.JOB_STATE_QUEUED: _STATES.PIPELINE_STATE_QUEUED,
-    types.JobState.JOB_STATE_PENDING: _STATES.PIPELINE_STATE_PENDING,
-    types.JobState.JOB_STATE_RUNNING: _STATES.PIPELINE_STATE_RUNNING,
-    types.JobState.JOB_STATE_SUCCEEDED: _STATES.PIPELINE_STATE_SUCCEEDED,
-    types.JobState.JOB_STATE_FAILED: _STATES.PIPELINE_STATE_FAILED,
-    types.JobState.JOB_STATE_CANCELLING: _STATES.PIPELINE_STATE_CANCELLING,
-    types.JobState.JOB_STATE_CANCELLED: _STATES.PIPELINE_STATE_CANCELLED,
-}
-
-
-class PipelineService:
-    """Every training pipeline of a rehearsal."""
-
-    def __init__(self, jobs: JobService) -> None:
-        self._jobs = jobs
-        self._pipelines: dict[str, tuple[types.TrainingPipeline, str]] = {}
-        self._lock = threading.Lock()
-
-    def create(self, request: types.CreateTrainingPipelineRequest) -> types.TrainingPipeline:
-        """Start the custom job that the pipeline's inputs describe. Raises ApiError."""
-        requested = request.training_pipeline
-        if not requested.training_task_definition.endswith(CUSTOM_TASK):
-            raise invalid(
-                f"training_task_definition {requested.training_task_definition!r} is not "
-                f"rehearsed; allowed is …/{CUSTOM_TASK}"
-            )
-        job = types.CustomJob(display_name=requested.display_name, labels=dict(requested.labels))
-        inputs = json_format.MessageToDict(type(requested).pb(requested).training_task_inputs)
-        try:
-            spec = json_format.ParseDict(inputs, types.CustomJobSpec.pb(types.CustomJobSpec()))
-        except json_format.ParseError as error:
-            raise invalid(f"training_task_inputs: {error}") from None
-        job.job_spec = types.CustomJobSpec.wrap(spec)
-        started = self._jobs.start(request.parent, job)
-        pipeline = copy.deepcopy(requested)
-        pipeline.name = f"{request.parent}/trainingPipelines/{time.time_ns()}"
-        pipeline.create_time = now()
-        with self._lock:
-            self._pipelines[pipeline.name] = (pipeline, started.name)
-        return self.get(pipeline.name)
-
-    def get(self, name: str) -> types.TrainingPipeline:
-        """Return the pipeline, as its job stands."""
-        pipeline, job = self._find(name)
-        current = self._jobs.get(job)
-        shown = copy.deepcopy(pipeline)
-        shown.state = _STATE_OF[current.state]
-        shown.update_time = current.update_time
-        for field in ("start_time", "end_time"):
-            if getattr(current, field):
-                setattr(shown, field, getattr(current, field))
-        if current.error.message:
-            shown.error = current.error
-        types.TrainingPipeline.pb(shown).training_task_metadata.CopyFrom(_metadata(job))
-        return shown
-
-    def list(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        """Return a page of the pipelines, the newest first, by label as jobs are."""
-        with self._lock:
-            pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
-        names_of_jobs = {job.name for job in self._all_jobs(request)}
-        listed = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
-        listed, token = page(listed, request)
-        return types.ListTrainingPipelinesResponse(training_pipelines=listed, next_page_token=token)
-
-    def cancel(self, name: str) -> None:
-        """Cancel its job."""
-        self._jobs.cancel(self._find(name)[1])
-
-    def _find(self, name: str) -> tuple[types.TrainingPipeline, str]:
-        with self._lock:
-            if name not in self._pipelines:
-                raise not_found(name)
-            return self._pipelines[name]
-
-    def _all_jobs(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        query = types.ListCustomJobsRequest(
-            parent=request.parent, filter=request.filter, page_size=len(self._pipelines) + 1000
-        )
-        return self._jobs.list(query).custom_jobs
-
-
-def _metadata(job: str) -> struct_pb2.Value:
-    """Return the metadata of a custom task: the job that it runs."""
-    metadata = struct_pb2.Struct()
-    metadata.update({"backingCustomJob": job})
-    return struct_pb2.Value(struct_value=metadata)

@@ -21,8 +21,9 @@ from distrain_nb.rehearsal.faults import ApiError
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.entries import Entries
-    from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
+    from distrain_nb.places.vertex.stand_in.jobs import JobService
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
+    from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
     from distrain_nb.places.vertex.stand_in.tuning import HyperparameterTuningService
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from google.cloud.aiplatform_v1 import types
 from google.protobuf.json_format import MessageToDict
@@ -21,14 +21,20 @@ from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import errors
 from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import ENDED as JOB_ENDED
-from distrain_nb.places.vertex.stand_in.jobs import JobService, matches, now, page, parse_filter
+from distrain_nb.places.vertex.stand_in.jobs import (
+    JobService,
+    enter,
+    matches,
+    now,
+    page,
+    parse_filter,
+)
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE, TrialPlace, args_of
 from distrain_nb.rehearsal.faults import ApiError
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import Ending, SearchEngine
-from distrain_nb.tuning.loop import COUNTED
 from distrain_nb.tuning.reports import HypertuneReports, Row, final_values
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd, StudySpec, Value
@@ -191,7 +197,6 @@ class HyperparameterTuning(TuningThread[RunningTrial]):
         super().__init__(name, spec, SearchEngine(spec))
         self._jobs = jobs
         self._folder = folder
-        self._failure = ""
         self._lock = threading.RLock()
         self._job = copy.deepcopy(job)
         self._job.name, self._job.state = name, JobStates.JOB_STATE_PENDING
@@ -256,37 +261,17 @@ class HyperparameterTuning(TuningThread[RunningTrial]):
         failed, most = self.with_ending("failed"), self.spec.max_failed
         if len(failed) >= most if most else self.all_failed_at_first():
             count = f"{len(failed)} trial{'s' if len(failed) > 1 else ''} failed"
-            self._failure = f"Too many failed trials: {count}. The last: {failed[-1].reason}"
-        return bool(self._failure)
+            self.failure = f"Too many failed trials: {count}. The last: {failed[-1].reason}"
+        return bool(self.failure)
 
-    def end(self) -> None:
-        if self.cancelled.is_set():
-            self._enter(JobStates.JOB_STATE_CANCELLED)
-        elif self._failure or not self.with_ending(*COUNTED):
-            last = self.trials[len(self.trials)]
-            message = self._failure or f"No trial succeeded. The last: {last.reason}"
-            self._enter(JobStates.JOB_STATE_FAILED, message)
-        else:
-            self._enter(JobStates.JOB_STATE_SUCCEEDED)
-
-    def fail(self, error: Exception) -> None:
-        self._enter(JobStates.JOB_STATE_FAILED, f"Internal error: {error!r}")
+    def finish(self, end: Literal["succeeded", "failed", "cancelled"], reason: str = "") -> None:
+        if end == "failed" and not reason:
+            reason = f"No trial succeeded. The last: {self.trials[len(self.trials)].reason}"
+        self._enter(JobStates[f"JOB_STATE_{end.upper()}"], reason)
 
     def _enter(self, state: Any, error: str = "") -> None:
         with self._lock:
-            job = self._job
-            if job.state == state or (
-                job.state == JobStates.JOB_STATE_CANCELLING and state not in JOB_ENDED
-            ):
-                return
-            job.state, job.update_time = state, now()
-            _log.info("%s: %s", job.name, error or JobStates(state).name)
-            if state == JobStates.JOB_STATE_RUNNING:
-                job.start_time = job.update_time
-            if state in JOB_ENDED:
-                job.end_time = job.update_time
-            if error:
-                job.error = {"code": 3, "message": error}
+            enter(self._job, state, error)
 
 
 def _study(job: types.HyperparameterTuningJob) -> StudySpec:
