@@ -30,6 +30,7 @@ class JobFailed(Exception):
     """The job fails, for this reason."""
 
 
+_LATE_EVERY = 7
 _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 
@@ -72,6 +73,10 @@ class Faults:
     late: float = 0.0
     busy: int = 0
     lost: int = 0
+
+    def delay(self, number: int) -> float:
+        """Return how many seconds after it was written the log entry of that number can be read."""
+        return self.late if number % _LATE_EVERY == _LATE_EVERY - 1 else 0.0
 
     @classmethod
     def parse(cls, text: str, syntax: FaultSyntax) -> Faults:

@@ -22,12 +22,12 @@ from distrain_nb.places.sagemaker.stand_in.hosts import (
     hosts,
     place_of,
 )
+from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.sagemaker.stand_in.store import (
     KeptBucket,
     ObjectStore,
     S3Location,
     SyncedFolder,
-    create_secrets,
 )
 from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams, Pipe
 from distrain_nb.program.program import report

@@ -52,11 +52,11 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
             store.create(name)
         user_store = ObjectStore(client("s3", endpoint, key="rehearsal"))
         standing = [
-            KeptBucket(*folder, user_store) for folder in folders.items() if folder[1].is_dir()
+            KeptBucket.fill(name, path, user_store)
+            for name, path in folders.items()
+            if path.is_dir()
         ]
-        for bucket in standing:
-            bucket.fill()
-        streams = LogStreams(endpoint, faults.late)
+        streams = LogStreams(endpoint, faults)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
         context = TrainingJobContext(

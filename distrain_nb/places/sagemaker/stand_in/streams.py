@@ -25,12 +25,12 @@ from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location,
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.stand_in.hosts import InputChannel, InputObject
+    from distrain_nb.rehearsal.faults import Faults
     from distrain_nb.rehearsal.job_folder import JobFolder
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
 _SEND_EVERY_S = 0.25
-_LATE_ONES = 7
 _BATCH = 1000
 _MAX_BYTES = 256 * 1024 - 26
 
@@ -52,11 +52,11 @@ class _Event:
 
 
 class LogStreams:
-    """Sends lines in batches; every seventh of them arrives `late` seconds after the others."""
+    """Sends lines in batches, those that are to be late after the others."""
 
-    def __init__(self, endpoint: str, late: float) -> None:
+    def __init__(self, endpoint: str, faults: Faults) -> None:
         self._endpoint = endpoint
-        self._late = late
+        self._faults = faults
         self._count = 0
         self._lines: list[_Event] = []
         self._clients: dict[str, Any] = {}
@@ -81,8 +81,7 @@ class LogStreams:
             return
         cut = text.encode()[:_MAX_BYTES].decode("utf-8", "ignore")
         with self._lock:
-            late = self._count % _LATE_ONES == _LATE_ONES - 1
-            due = time.monotonic() + (self._late if late else 0.0)
+            due = time.monotonic() + self._faults.delay(self._count)
             self._lines.append(_Event(stream, round(time.time() * 1000), due, cut))
             self._count += 1
 

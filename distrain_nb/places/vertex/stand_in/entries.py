@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SERVICE = "service"
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LATE_ONES = 7
 _MAX_PAGE, _PAGE = 1000, 50
 _ORDERS = ("", "timestamp asc", "timestamp desc")
 _CLAUSE = re.compile(
@@ -76,8 +75,7 @@ class Entries:
             # no two in the same microsecond, so that the times alone give the order
             self._last = max(time.time_ns() // 1000, self._last + 1)
             when = self._last / 1e6
-            late = len(self._stored) % _LATE_ONES == _LATE_ONES - 1
-            received = self._last + (round(1e6 * self._faults.late) if late else 0)
+            received = self._last + round(1e6 * self._faults.delay(len(self._stored)))
             entry = _entry(self._last, received, fields, text)
             self._stored.append(StoredEntry(when, received / 1e6, fields, entry))
 
