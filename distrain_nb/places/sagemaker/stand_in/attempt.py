@@ -22,6 +22,7 @@ from distrain_nb.places.sagemaker.stand_in.hosts import (
     hosts,
     place_of,
 )
+from distrain_nb.places.sagemaker.stand_in.job_record import JobRecord
 from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.sagemaker.stand_in.store import (
     KeptBucket,
@@ -35,7 +36,6 @@ from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.replicas import Replicas
 
 if TYPE_CHECKING:
-    from distrain_nb.places.sagemaker.stand_in.jobs import JobRecord
     from distrain_nb.rehearsal.engine import Engine, Network
     from distrain_nb.rehearsal.faults import Faults, Preemption
 
@@ -63,11 +63,18 @@ class TrainingJobContext:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """An accepted job: its ARN, its request, and what the service says of it."""
+    """An accepted job: its ARN, its request, what the service says of it, and its tags."""
 
     arn: str
     request: Mapping[str, Any]
     record: JobRecord
+    tags: dict[str, str]
+
+    @classmethod
+    def of(cls, arn: str, request: Mapping[str, Any]) -> TrainingJob:
+        """Accept a request."""
+        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+        return cls(arn, request, JobRecord(arn, request), tags)
 
     @property
     def name(self) -> str:

@@ -36,14 +36,20 @@ class TrainingJobExecution(JobThread):
 
     def __init__(self, job: TrainingJob, context: TrainingJobContext) -> None:
         super().__init__(job.name, context.steps.copy())
-        self._job = job
+        self.job = job
         self._context = context
-        self._record = job.record
         self._grace = context.grace
         self._created = time.monotonic()
         self._saved = 0.0
         self._trained = 0.0
         self._losses = list(context.faults.preemptions)
+
+    def cancel(self) -> str:
+        """Have it stopped soon if it is in progress. Returns the status that it had."""
+        status = self.job.record.stop()
+        if status == "InProgress":
+            self.cancelled.set()
+        return status
 
     def abandon(self) -> None:
         """Have it stopped at once."""
@@ -55,28 +61,28 @@ class TrainingJobExecution(JobThread):
         self._note_omissions()
         end = self._attempts()
         self._context.streams.send()
-        self._record.enter(end.limit or _STATUSES[end.cause])
+        self.job.record.enter(end.limit or _STATUSES[end.cause])
 
     def fail(self, reason: str) -> None:
         self._context.streams.send()
-        self._record.fail(reason)
+        self.job.record.fail(reason)
 
     def _allocate(self) -> None:
         """Take the job's instances. Raises JobFailed where there is no capacity for them."""
-        chosen = with_available_instances(self._job.request, self._context.faults.full)
+        chosen = with_available_instances(self.job.request, self._context.faults.full)
         resources = chosen["ResourceConfig"]
-        if chosen is not self._job.request:
-            self._record.select(resources["InstanceType"], resources["InstanceCount"])
-        self._job = replace(self._job, request=chosen)
+        if chosen is not self.job.request:
+            self.job.record.select(resources["InstanceType"], resources["InstanceCount"])
+        self.job = replace(self.job, request=chosen)
 
     def _attempts(self) -> AttemptEnd:
         """Start the hosts until no instance is taken away."""
-        retries = self._job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
+        retries = self.job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
         for number in count():
             end = self._attempt(number)
             if end.cause != "lost":
                 return end
-            if self._job.request.get("EnableManagedSpotTraining"):
+            if self.job.request.get("EnableManagedSpotTraining"):
                 self._enter("Interrupted")
             elif retries:
                 retries -= 1
@@ -88,13 +94,13 @@ class TrainingJobExecution(JobThread):
     def _attempt(self, number: int) -> AttemptEnd:
         self._enter("Starting", "Preparing the instances for training")
         self._pull()
-        names = [host.name for host in hosts(self._job.request)]
-        suffix = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
+        names = [host.name for host in hosts(self.job.request)]
+        suffix = hashlib.sha256(f"{self.job.arn}{number}".encode()).hexdigest()[:10]
         try:
             network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
         except DistrainError as error:
             raise JobFailed(f"{INTERNAL}: {error}") from None
-        attempt = Attempt(self._context, self._job, number, network, self._losses)
+        attempt = Attempt(self._context, self.job, number, network, self._losses)
         with closing(attempt):
             self._enter("Downloading")
             try:
@@ -118,13 +124,13 @@ class TrainingJobExecution(JobThread):
 
     def _enter(self, phase: str, message: str = "") -> None:
         if not self.cancelled.is_set():
-            self._record.enter(phase, message)
+            self.job.record.enter(phase, message)
 
     def _note_omissions(self) -> None:
         """Write into a stream of its own how hosts run in a rehearsal, and what of theirs isn't
         here."""
         notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
-        for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
+        for instance in dict.fromkeys(host.instance for host in hosts(self.job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
                 hardware = f"{row.gpu_count} x {row.gpu_name}"
@@ -133,14 +139,14 @@ class TrainingJobExecution(JobThread):
                 notes.append(
                     f"Each {instance} runs without its {hardware}: a rehearsal has no accelerators."
                 )
-        if (self._job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
+        if (self.job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
             notes.append("No instance is tested first: a rehearsal has no health check.")
-        files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
+        files = [x for x in self.job.request.get("InputDataConfig", ()) if _of_file_system(x)]
         notes += [
             f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
         ]
         streams = self._context.streams
-        stream = streams.open(self._job.region, self._job.notes.name)
+        stream = streams.open(self.job.region, self.job.notes.name)
         for note in notes:
             streams.write(stream, note)
 
@@ -148,7 +154,7 @@ class TrainingJobExecution(JobThread):
         try:
             if self._context.faults.permission.startswith("ecr:"):
                 raise DistrainError(f"The role lacks {self._context.faults.permission}.")
-            self._context.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
+            self._context.engine.pull(self.job.request["AlgorithmSpecification"]["TrainingImage"])
         except DistrainError as error:
             raise JobFailed(
                 "ClientError: Cannot pull algorithm container. Either the image does not exist "
@@ -158,13 +164,13 @@ class TrainingJobExecution(JobThread):
     def _watch(self, attempt: Attempt) -> AttemptEnd:
         """Return when all hosts have ended, one failed or is lost, or the job has to stop; they are
         stopped, and saved."""
-        condition = self._job.request.get("StoppingCondition") or {}
+        condition = self.job.request.get("StoppingCondition") or {}
         longest = condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S)
         limits = {"MaxRuntimeExceeded": longest - self._trained}
         waits = condition.get("MaxWaitTimeInSeconds")
         if waits:
             limits["MaxWaitTimeExceeded"] = self._created + waits - time.monotonic()
-        names = [host.name for host in hosts(self._job.request)]
+        names = [host.name for host in hosts(self.job.request)]
         end = attempt.replicas.watch(names, limits, self.cancelled, partial(self._look, attempt))
         self._trained += attempt.replicas.ran
         graces = {"lost": 0.0, "failed": min(self._grace, GRACE_S)}
@@ -186,9 +192,9 @@ class TrainingJobExecution(JobThread):
             raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
-        self._record.enter("Uploading")
+        self.job.record.enter("Uploading")
         try:
-            self._record.keep_model(attempt.upload())
+            self.job.record.keep_model(attempt.upload())
         except ClientError as error:
             raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 

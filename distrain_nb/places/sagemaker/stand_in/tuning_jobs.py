@@ -14,12 +14,8 @@ from distrain_nb.places.sagemaker.stand_in.protocol import (
     no_tuning_job,
     tuning_job_taken,
 )
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import (
-    TuningJob,
-    definition_of,
-    refuse_tuning,
-    training_job,
-)
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, refuse_tuning
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, training_job
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import Value
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from google.cloud.aiplatform_v1 import types
-
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
 from distrain_nb.places.vertex.stand_in.entries import SERVICE, Entries
+from distrain_nb.places.vertex.stand_in.job_resource import JobResource, States
 from distrain_nb.places.vertex.stand_in.replicas import (
     TrialPlace,
     cluster_id,
@@ -34,11 +33,12 @@ from distrain_nb.rehearsal.job_thread import JobThread
 from distrain_nb.rehearsal.replicas import AttemptEnd, Replicas
 
 if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import types
+
     from distrain_nb.places.vertex.stand_in.buckets import Buckets
     from distrain_nb.rehearsal.engine import Engine
     from distrain_nb.rehearsal.faults import Faults
 
-States: Any = types.JobState
 _PRIMARY = "workerpool0-0"
 _MISSING = re.compile(r"No such file or directory.*/gcs/")
 
@@ -55,33 +55,37 @@ class CustomJobContext:
 
 
 class CustomJobExecution(JobThread):
-    """`enter` gets each state with the job's name, and what went wrong."""
+    """`resource` is the job as the service shows it; `trial` is that of a study."""
 
     def __init__(
         self,
-        job: str,
+        resource: JobResource,
         spec: types.CustomJobSpec,
         context: CustomJobContext,
-        enter: Callable[..., None],
         trial: TrialPlace | None = None,
     ) -> None:
-        super().__init__(job, context.steps.copy())
+        super().__init__(resource.name, context.steps.copy())
+        self.resource = resource
         self._spec = spec
         self._engine = context.engine
         self._buckets = context.buckets
         self._entries = context.entries
         self._faults = context.faults
-        self._enter = enter
         self._trial = trial
         if trial:
-            self._entries.label(job, trial.number)
-        self._members = {member.task: member for member in members(job, spec)}
+            self._entries.label(self.name, trial.number)
+        self._members = {member.task: member for member in members(self.name, spec)}
         self._explained = False
         self._services: Mapping[str, str] = {}
 
+    def cancel(self) -> None:
+        """Have it stopped soon, unless it has ended."""
+        if self.resource.cancel():
+            self.cancelled.set()
+
     def run(self) -> None:
         """Run the job, from pulling the images to its last state."""
-        self._enter(self.name, States.JOB_STATE_PENDING)
+        self.resource.enter(States.JOB_STATE_PENDING)
         self._say("Waiting for job to be provisioned.")
         self._engine = fit(self._engine, self._images())
         self._note_omissions()
@@ -97,7 +101,7 @@ class CustomJobExecution(JobThread):
             state, words = States.JOB_STATE_CANCELLED, "Job is cancelled."
         failed = state == States.JOB_STATE_FAILED
         self._say(words, "e" if failed else "o")
-        self._enter(self.name, state, words if failed else "")
+        self.resource.enter(state, words if failed else "")
 
     def _pull(self) -> None:
         for name in self._images():
@@ -173,7 +177,7 @@ class CustomJobExecution(JobThread):
             container = replica(self.name, self._spec, member, cluster, folders, self._services)
             containers[task] = trial_container(container, trial, member) if trial else container
         replicas.start(containers)
-        self._enter(self.name, States.JOB_STATE_RUNNING)
+        self.resource.enter(States.JOB_STATE_RUNNING)
 
     def _read(self, task: str, stream: str, text: str) -> None:
         self._entries.write(self.name, task, text, stream)
@@ -204,7 +208,7 @@ class CustomJobExecution(JobThread):
             raise JobFailed(f"The replica {task} was preempted, and retries are disabled.")
         tasks = [task]
         if self._spec.scheduling.restart_job_on_worker_restart:
-            self._enter(self.name, States.JOB_STATE_PENDING)
+            self.resource.enter(States.JOB_STATE_PENDING)
             replicas.stop()
             tasks = list(self._members)
         self._say(f"Restarting {', '.join(tasks)}.")

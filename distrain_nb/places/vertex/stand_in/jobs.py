@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import logging
 import re
-import threading
 import time
-from collections.abc import Mapping
-from datetime import datetime, timezone
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.execution import CustomJobContext, CustomJobExecution
+from distrain_nb.places.vertex.stand_in.job_resource import JobResource, States
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
 from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
 from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
 from distrain_nb.rehearsal.faults import ApiError
 
-# typed as the integers that they are in the protocol, where fields want the enum
-States: Any = types.JobState
-ENDED = (
-    States.JOB_STATE_SUCCEEDED,
-    States.JOB_STATE_FAILED,
-    States.JOB_STATE_CANCELLED,
-)
-
-_log = logging.getLogger(__name__)
-
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)")
 _PAGE = 100
 _FILTER = re.compile(r"""(labels\.)?"?(?P<field>[\w-]+)"?\s*=\s*"?(?P<value>[\w.:-]*)"?""")
-
-
-def now() -> Any:
-    """Return the time as the fields of the protocol take it."""
-    return datetime.now(timezone.utc)
 
 
 class JobService:
@@ -47,15 +29,13 @@ class JobService:
         self._context = context
         self._faults = context.faults
         self._lost = itertools.count()
-        self._jobs: dict[str, types.CustomJob] = {}
         self._executions: dict[str, CustomJobExecution] = {}
-        self._lock = threading.Lock()
 
     def create(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
         """Take a job and start it. Raises ApiError as the service would."""
-        job = self.start(request.parent, request.custom_job)
+        execution = self.start(request.parent, request.custom_job)
         self.lose_answer()
-        return job
+        return self.get(execution.name)
 
     def lose_answer(self) -> None:
         """Raise ApiError, as many times as the faults say, for a job that exists nevertheless."""
@@ -76,71 +56,43 @@ class JobService:
             raise quota_exceeded(self._faults.quota)
 
     def start(
-        self, parent: str, spec_of_job: types.CustomJob, trial: TrialPlace | None = None
-    ) -> types.CustomJob:
+        self, parent: str, requested: types.CustomJob, trial: TrialPlace | None = None
+    ) -> CustomJobExecution:
         """Start a job below `parent`, that of a study's `trial`."""
-        self.refuse(parent, spec_of_job.display_name, spec_of_job.job_spec)
-        job = copy.deepcopy(spec_of_job)
-        with self._lock:
-            number = str(time.time_ns())
-            job.name = f"{parent}/customJobs/{number}"
-            job.state = States.JOB_STATE_QUEUED
-            job.create_time = job.update_time = now()
-            self._jobs[job.name] = job
-            execution = CustomJobExecution(
-                job.name, job.job_spec, self._context, self._enter, trial
-            )
-            self._executions[job.name] = execution
+        self.refuse(parent, requested.display_name, requested.job_spec)
+        name = f"{parent}/customJobs/{time.time_ns()}"
+        resource = JobResource(requested, name, States.JOB_STATE_QUEUED)
+        execution = CustomJobExecution(resource, requested.job_spec, self._context, trial)
+        self._executions[name] = execution
         execution.start()
-        return self.get(job.name)
+        return execution
 
     def get(self, name: str) -> types.CustomJob:
         """Return a copy of the job as it stands."""
-        with self._lock:
-            if name not in self._jobs:
-                raise not_found(name)
-            return copy.deepcopy(self._jobs[name])
+        job: types.CustomJob = self._find(name).resource.message()
+        return job
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """Return a page of the jobs that the filter lets through, the newest first."""
-        fields = parse_filter(request.filter)
-        with self._lock:
-            names = [name for name in self._jobs if name.startswith(request.parent + "/")]
-        listed, token = page(
-            [job for job in map(self.get, reversed(names)) if matches(job, fields)], request
-        )
+        listed, token = page_of_jobs(map(self.get, list(self._executions)), request)
         return types.ListCustomJobsResponse(custom_jobs=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
         """Ask a job to end; one that has ended stays as it is."""
-        job = self.get(name)
-        if job.state not in ENDED:
-            self._enter(name, States.JOB_STATE_CANCELLING)
-            self._executions[name].cancelled.set()
+        self._find(name).cancel()
 
     def close(self) -> None:
         """Cancel what runs, and wait for it."""
-        for name, execution in list(self._executions.items()):
-            self.cancel(name)
+        executions = list(self._executions.values())
+        for execution in executions:
+            execution.cancel()
+        for execution in executions:
             execution.join()
 
-    def _enter(self, name: str, state: Any, error: str = "") -> None:
-        with self._lock:
-            enter(self._jobs[name], state, error)
-
-
-def enter(job: Any, state: Any, error: str = "") -> None:
-    """Have a job or a tuning job in a state. One that is being cancelled enters only its last."""
-    if job.state == state or (job.state == States.JOB_STATE_CANCELLING and state not in ENDED):
-        return
-    job.state, job.update_time = state, now()
-    _log.info("%s: %s", job.name, error or States(state).name)
-    if state == States.JOB_STATE_RUNNING and not job.start_time:
-        job.start_time = job.update_time
-    if state in ENDED:
-        job.end_time = job.update_time
-    if error:
-        job.error = {"code": 3, "message": error}
+    def _find(self, name: str) -> CustomJobExecution:
+        if name not in self._executions:
+            raise not_found(name)
+        return self._executions[name]
 
 
 def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
@@ -150,7 +102,15 @@ def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
     return rows[start:end], str(end) if end < len(rows) else ""
 
 
-def parse_filter(text: str) -> Mapping[str, str]:
+def page_of_jobs(jobs: Iterable[Any], request: Any) -> tuple[list[Any], str]:
+    """Return the part of the jobs below a parent that a request asks for, the newest first, and the
+    token of the next part. Raises ApiError for a filter that can't be read."""
+    fields = _parse_filter(request.filter)
+    below = [job for job in jobs if job.name.startswith(f"{request.parent}/")]
+    return page([job for job in reversed(below) if _matches(job, fields)], request)
+
+
+def _parse_filter(text: str) -> Mapping[str, str]:
     """Parse a filter into values by field. Raises ApiError for one that can't be read."""
     fields = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
@@ -161,7 +121,7 @@ def parse_filter(text: str) -> Mapping[str, str]:
     return fields
 
 
-def matches(job: Any, fields: Mapping[str, str]) -> bool:
+def _matches(job: Any, fields: Mapping[str, str]) -> bool:
     """Return whether a job has what a filter asks for."""
     has = {f"labels.{name}": value for name, value in job.labels.items()}
     has |= {"display_name": job.display_name, "state": job.state.name}

@@ -24,7 +24,8 @@ from google.cloud.aiplatform_v1 import types
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
-from distrain_nb.places.vertex.stand_in.jobs import now, page
+from distrain_nb.places.vertex.stand_in.job_resource import now
+from distrain_nb.places.vertex.stand_in.jobs import page
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.rehearsal.faults import ApiError
 

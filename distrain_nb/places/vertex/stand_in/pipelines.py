@@ -10,7 +10,8 @@ from typing import Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.places.vertex.stand_in.jobs import JobService, now, page
+from distrain_nb.places.vertex.stand_in.job_resource import now
+from distrain_nb.places.vertex.stand_in.jobs import JobService, page
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 
 CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
     from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
-    from distrain_nb.places.vertex.stand_in.tuning import HyperparameterTuningService
+    from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
