@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.rehearsal.faults import JobFailed
+from distrain_nb.rehearsal.failures import JobFailed
 
 if TYPE_CHECKING:
     from contextvars import Context

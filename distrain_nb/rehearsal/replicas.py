@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.engine import GRACE_S
-from distrain_nb.rehearsal.faults import JobFailed
+from distrain_nb.rehearsal.failures import JobFailed
 
 if TYPE_CHECKING:
     from distrain_nb.rehearsal.engine import Network, ReplicaSpec, Running

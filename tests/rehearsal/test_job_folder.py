@@ -16,13 +16,8 @@ import pytest
 from moto import mock_aws
 
 from distrain_nb.config import private_home
-from distrain_nb.places.sagemaker.stand_in.hosts import (
-    CHECKPOINTS,
-    Host,
-    HostDisk,
-    InputObject,
-    download,
-)
+from distrain_nb.places.sagemaker.stand_in.channels import InputObject, download
+from distrain_nb.places.sagemaker.stand_in.hosts import CHECKPOINTS, Host, HostDisk
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, SyncedFolder
 from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE

@@ -12,7 +12,8 @@ import pytest
 
 from distrain_nb.rehearsal.engine import ReplicaSpec, processes
 from distrain_nb.rehearsal.engine.bare import BareProcess
-from distrain_nb.rehearsal.faults import JobFailed, Preemption
+from distrain_nb.rehearsal.failures import JobFailed
+from distrain_nb.rehearsal.faults import Preemption
 from distrain_nb.rehearsal.replicas import AttemptEnd, Replicas
 
 FOREVER = "echo ready; sleep 600"

@@ -14,15 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from distrain_nb.places.sagemaker.stand_in.hosts import (
-    FILE_MODES,
-    HostDisk,
-    channels,
-    download,
-    hosts,
-    place_of,
-)
+from distrain_nb.places.sagemaker.stand_in.channels import FILE_MODES, channels, download
+from distrain_nb.places.sagemaker.stand_in.hosts import HostDisk, hosts, place_of
 from distrain_nb.places.sagemaker.stand_in.job_record import JobRecord
+from distrain_nb.places.sagemaker.stand_in.pipe import Pipe
 from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.sagemaker.stand_in.store import (
     KeptBucket,
@@ -30,7 +25,7 @@ from distrain_nb.places.sagemaker.stand_in.store import (
     S3Location,
     SyncedFolder,
 )
-from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams, Pipe
+from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.replicas import Replicas

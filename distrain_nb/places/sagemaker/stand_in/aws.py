@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.sagemaker.stand_in.protocol import ACCOUNT, denial
+from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.worker.machine.system import HeldPort

@@ -14,13 +14,14 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJob, TrainingJobContext
-from distrain_nb.places.sagemaker.stand_in.checks import with_available_instances
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
-from distrain_nb.places.sagemaker.stand_in.protocol import INTERNAL
+from distrain_nb.places.sagemaker.stand_in.instances import with_available_instances
+from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
 from distrain_nb.rehearsal.engine import GRACE_S
-from distrain_nb.rehearsal.faults import JobFailed
+from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder
 from distrain_nb.rehearsal.job_thread import JobThread
+from distrain_nb.rehearsal.notes import engine_note, without
 from distrain_nb.rehearsal.replicas import AttemptEnd
 
 _SAVE_EVERY_S = 1.0
@@ -129,16 +130,14 @@ class TrainingJobExecution(JobThread):
     def _note_omissions(self) -> None:
         """Write into a stream of its own how hosts run in a rehearsal, and what of theirs isn't
         here."""
-        notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
+        notes = [engine_note(self._context.engine)]
         for instance in dict.fromkeys(host.instance for host in hosts(self.job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
                 hardware = f"{row.gpu_count} x {row.gpu_name}"
                 if not row.gpu_count:
                     hardware = f"{row.neuron_count} x {row.neuron_name}"
-                notes.append(
-                    f"Each {instance} runs without its {hardware}: a rehearsal has no accelerators."
-                )
+                notes.append(without(f"Each {instance}", hardware))
         if (self.job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
             notes.append("No instance is tested first: a rehearsal has no health check.")
         files = [x for x in self.job.request.get("InputDataConfig", ()) if _of_file_system(x)]

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob, TrainingJobContext
-from distrain_nb.places.sagemaker.stand_in.checks import refuse, with_available_instances
+from distrain_nb.places.sagemaker.stand_in.checks import refuse
 from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
-from distrain_nb.places.sagemaker.stand_in.protocol import (
+from distrain_nb.places.sagemaker.stand_in.instances import with_available_instances
+from distrain_nb.places.sagemaker.stand_in.refusals import (
     ACCOUNT,
     denied,
     invalid,
@@ -20,7 +21,7 @@ from distrain_nb.places.sagemaker.stand_in.protocol import (
     role_not_assumed,
     taken,
 )
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 _PAGE = 10
 _SUMMARY = (

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from distrain_nb.places.sagemaker.stand_in.store import client
-from distrain_nb.rehearsal.faults import secret_value
+from distrain_nb.rehearsal.notes import secret_value
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 

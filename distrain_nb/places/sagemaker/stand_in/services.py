@@ -11,8 +11,8 @@ from distrain_nb.config import private_home
 from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.aws import aws
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-from distrain_nb.places.sagemaker.stand_in.protocol import DATA, serve
-from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore, client
+from distrain_nb.places.sagemaker.stand_in.protocol import serve
+from distrain_nb.places.sagemaker.stand_in.store import DATA, KeptBucket, ObjectStore, client
 from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
 from distrain_nb.places.sagemaker.stand_in.tuning_jobs import TuningJobService
 from distrain_nb.program.program import report

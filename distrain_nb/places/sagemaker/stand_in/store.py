@@ -16,6 +16,7 @@ from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.rehearsal.bucket_folder import BucketFolder
 from distrain_nb.rehearsal.job_folder import PIECE, JobFolder, Version, ignoring_job_errors
 
+DATA = "rehearsal/s3"  # a folder for each bucket, with what a rehearsal finds in it
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 
 

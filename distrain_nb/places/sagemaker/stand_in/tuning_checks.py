@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.sagemaker.stand_in.protocol import invalid
+from distrain_nb.places.sagemaker.stand_in.refusals import invalid
 from distrain_nb.tuning.engine import require
 
 EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")

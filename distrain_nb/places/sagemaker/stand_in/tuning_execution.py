@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
-from distrain_nb.places.sagemaker.stand_in.protocol import INTERNAL
+from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, most_epochs
 from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService, page_of
-from distrain_nb.places.sagemaker.stand_in.protocol import (
+from distrain_nb.places.sagemaker.stand_in.refusals import (
     ACCOUNT,
     invalid,
     no_tuning_job,

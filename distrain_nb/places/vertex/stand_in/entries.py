@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
 
 from distrain_nb.places.vertex.stand_in.refusals import invalid, quota_exceeded
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 if TYPE_CHECKING:
     from google.cloud.logging_v2.types import ListLogEntriesRequest

@@ -28,8 +28,9 @@ from distrain_nb.places.vertex.stand_in.replicas import (
 )
 from distrain_nb.places.vertex.stand_in.secret_manager import secret_manager
 from distrain_nb.rehearsal.engine import fit
-from distrain_nb.rehearsal.faults import NO_ACCELERATORS, JobFailed
+from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.job_thread import JobThread
+from distrain_nb.rehearsal.notes import engine_note, without
 from distrain_nb.rehearsal.replicas import AttemptEnd, Replicas
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class CustomJobExecution(JobThread):
                 self._say(note)
 
     def _note_omissions(self) -> None:
-        self._say(f"This is a rehearsal on one machine. {self._engine.note}")
+        self._say(engine_note(self._engine))
         ours = self._spec.psc_interface_config.network_attachment, *self._spec.reserved_ip_ranges
         for name in filter(None, ours):
             self._say(f"{name} is not used: a rehearsal has a network of its own.")
@@ -161,10 +162,9 @@ class CustomJobExecution(JobThread):
                     "Reduction Server, which works with GPUs only."
                 )
             elif pool.replica_count and machine.accelerator_count:
-                self._say(
-                    f"Worker pool {position} runs without its {machine.accelerator_count} x "
-                    f"{machine.accelerator_type.name} per replica: {NO_ACCELERATORS}"
-                )
+                kind = machine.accelerator_type.name
+                hardware = f"{machine.accelerator_count} x {kind} per replica"
+                self._say(without(f"Worker pool {position}", hardware))
 
     def _start(self, replicas: Replicas, tasks: Iterable[str]) -> None:
         trial = self._trial

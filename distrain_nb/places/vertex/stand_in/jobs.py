@@ -10,12 +10,13 @@ from typing import Any
 
 from google.cloud.aiplatform_v1 import types
 
+from distrain_nb.places.vertex.stand_in.checks import refuse
 from distrain_nb.places.vertex.stand_in.execution import CustomJobContext, CustomJobExecution
 from distrain_nb.places.vertex.stand_in.job_resource import JobResource, States
 from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_found, quota_exceeded
-from distrain_nb.places.vertex.stand_in.replicas import TrialPlace, refuse
+from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
 from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)")
 _PAGE = 100

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.rehearsal.access import serve_json
-from distrain_nb.rehearsal.faults import secret_value
+from distrain_nb.rehearsal.notes import secret_value
 
 if TYPE_CHECKING:
     from email.message import Message

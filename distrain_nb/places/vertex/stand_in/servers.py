@@ -17,7 +17,7 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
 from distrain_nb.rehearsal.access import is_ours
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.entries import Entries

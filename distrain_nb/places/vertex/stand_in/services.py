@@ -13,8 +13,9 @@ from distrain_nb.places.vertex.stand_in.buckets import buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.places.vertex.stand_in.execution import CustomJobContext
 from distrain_nb.places.vertex.stand_in.jobs import JobService
-from distrain_nb.places.vertex.stand_in.metadata import MetadataService, Resources
+from distrain_nb.places.vertex.stand_in.metadata import MetadataService
 from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
+from distrain_nb.places.vertex.stand_in.resources import Resources
 from distrain_nb.places.vertex.stand_in.servers import (
     job_service,
     logging_service,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.jobs import page
-from distrain_nb.places.vertex.stand_in.metadata import Resources, Scalar, finished_operation
+from distrain_nb.places.vertex.stand_in.metadata import finished_operation
 from distrain_nb.places.vertex.stand_in.refusals import invalid
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.places.vertex.stand_in.resources import Resources, Scalar
+from distrain_nb.rehearsal.failures import ApiError
 
 if TYPE_CHECKING:
     from google.longrunning.operations_pb2 import Operation

@@ -15,7 +15,7 @@ from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.places.vertex.stand_in.jobs import JobService, page_of_jobs
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 from distrain_nb.places.vertex.stand_in.tuning_execution import HyperparameterTuning
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ConvexStopping, StudyEnd, StudySpec
 
