@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.failures import JobFailed
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class JobThread(ABC):
             self.run()
         except JobFailed as failure:
             self.fail(str(failure))
+        except DistrainError as error:
+            self.fail(f"{self.internal}: {error}")
         except Exception as error:  # whatever it was, the job must not seem to run for ever
             _log.exception("the job %s can't go on", self.name)
             self.fail(f"{self.internal}: {error!r}")

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.image_root import image_path, make_folder
 from distrain_nb.rehearsal.engine.namespaces import Namespaces, possible
-from distrain_nb.rehearsal.engine.processes import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.scratch import Scratch

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -97,21 +98,12 @@ class TrainingJobExecution(JobThread):
         self._pull()
         names = [host.name for host in hosts(self.job.request)]
         suffix = hashlib.sha256(f"{self.job.arn}{number}".encode()).hexdigest()[:10]
-        try:
-            network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
-        except DistrainError as error:
-            raise JobFailed(f"{INTERNAL}: {error}") from None
+        network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
         attempt = Attempt(self._context, self.job, number, network, self._losses)
         with closing(attempt):
             self._enter("Downloading")
-            try:
+            with _refusals("Data download"):
                 attempt.prepare()
-            except ClientError as error:
-                raise JobFailed(
-                    f"ClientError: Data download failed:{_refusal_text(error)}"
-                ) from None
-            except OutsideJobFolder as error:
-                raise JobFailed(f"ClientError: Data download failed:{error}") from None
             if self.cancelled.is_set():
                 return AttemptEnd("stopped")
             self._enter("Training")
@@ -185,17 +177,24 @@ class TrainingJobExecution(JobThread):
             raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
 
     def _save(self, attempt: Attempt) -> None:
-        try:
+        with _refusals("Artifact upload"):
             attempt.save()
-        except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
         self.job.record.enter("Uploading")
-        try:
+        with _refusals("Artifact upload"):
             self.job.record.keep_model(attempt.upload())
-        except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
+
+
+@contextmanager
+def _refusals(step: str) -> Iterator[None]:
+    """Fail the job where S3 refuses what a step needs, or a key is no file's name."""
+    try:
+        yield
+    except ClientError as error:
+        raise JobFailed(f"ClientError: {step} failed:{_refusal_text(error)}") from None
+    except OutsideJobFolder as error:
+        raise JobFailed(f"ClientError: {step} failed:{error}") from None
 
 
 def _failure(status: int, reason: str) -> str:

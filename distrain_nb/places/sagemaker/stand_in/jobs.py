@@ -22,6 +22,7 @@ from distrain_nb.places.sagemaker.stand_in.refusals import (
     taken,
 )
 from distrain_nb.rehearsal.failures import ApiError
+from distrain_nb.rehearsal.paging import page_at
 
 _PAGE = 10
 _SUMMARY = (
@@ -61,12 +62,12 @@ class TrainingJobService:
         """Take a job and start it."""
         arn = _arn(region, request["TrainingJobName"])
         self.permit("CreateTrainingJob", arn)
-        self.check(region, request)
+        self.refuse(region, request)
         self.start(region, request)
-        self.answer()
+        self.lose_answer()
         return {"TrainingJobArn": arn}
 
-    def check(self, region: str, request: Mapping[str, Any]) -> None:
+    def refuse(self, region: str, request: Mapping[str, Any]) -> None:
         """Raise ApiError for a job that the service would not take."""
         role = request["RoleArn"]
         if self._permission == "iam:PassRole":
@@ -90,7 +91,7 @@ class TrainingJobService:
         execution.start()
         return execution
 
-    def answer(self) -> None:
+    def lose_answer(self) -> None:
         """Raise ApiError where the answer to a request is to be lost."""
         if next(self._lost) < self._context.faults.lost:
             raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
@@ -161,10 +162,8 @@ def page_of(
     `status` is their field for it."""
     chosen = [row for row in rows if request.get("StatusEquals") in (None, row[status])]
     ordered = chosen if request.get("SortOrder") == "Ascending" else chosen[::-1]
-    start = int(request.get("NextToken", 0))
-    end = start + request.get("MaxResults", _PAGE)
-    more = {"NextToken": str(end)} if end < len(ordered) else {}
-    return {name: ordered[start:end], **more}
+    listed, token = page_at(ordered, request.get("NextToken", ""), request.get("MaxResults", _PAGE))
+    return {name: listed, **({"NextToken": token} if token else {})}
 
 
 def _arn(region: str, name: str) -> str:

@@ -57,14 +57,14 @@ class TuningJobService:
         self._jobs.permit("CreateHyperParameterTuningJob", arn)
         refuse_tuning(request)
         definition = definition_of(request)
-        self._jobs.check(region, training_job(definition, "checked", arn, {}, ""))
+        self._jobs.refuse(region, training_job(definition, "checked", arn, {}, ""))
         earlier = list(self._warm_start(region, request))
         with self._lock:
             if arn in self._tuning_jobs:
                 raise tuning_job_taken(arn)
             self._tuning_jobs[arn] = job = TuningJob(arn, request, self._jobs, earlier)
         job.start()
-        self._jobs.answer()
+        self._jobs.lose_answer()
         return {"HyperParameterTuningJobArn": arn}
 
     def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:

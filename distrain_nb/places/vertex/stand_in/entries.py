@@ -15,6 +15,7 @@ from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
 
 from distrain_nb.places.vertex.stand_in.refusals import invalid, quota_exceeded
 from distrain_nb.rehearsal.failures import ApiError
+from distrain_nb.rehearsal.paging import page_at
 
 if TYPE_CHECKING:
     from google.cloud.logging_v2.types import ListLogEntriesRequest
@@ -99,12 +100,9 @@ class Entries:
         matching.sort(key=lambda stored: (stored.time, stored.entry.insert_id))
         if request.order_by.endswith("desc"):
             matching.reverse()
-        start = int(request.page_token or 0)
-        end = start + min(request.page_size or _PAGE, _MAX_PAGE)
-        return ListLogEntriesResponse(
-            entries=[entry_stored.entry for entry_stored in matching[start:end]],
-            next_page_token=str(end) if end < len(matching) else "",
-        )
+        size = min(request.page_size or _PAGE, _MAX_PAGE)
+        entries, token = page_at([stored.entry for stored in matching], request.page_token, size)
+        return ListLogEntriesResponse(entries=entries, next_page_token=token)
 
 
 def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> LogEntry:

@@ -124,10 +124,7 @@ class CustomJobExecution(JobThread):
 
     def _run_replicas(self) -> None:
         hosts = [member.host for member in self._members.values()]
-        try:
-            network = self._engine.network(f"distrain-{cluster_id(self.name)}", hosts)
-        except DistrainError as error:
-            raise JobFailed(str(error)) from None
+        network = self._engine.network(f"distrain-{cluster_id(self.name)}", hosts)
         replicas = Replicas(network, list(self._faults.preemptions), self._read)
         try:
             self._sync()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from google.cloud.aiplatform_v1 import types
@@ -17,6 +17,7 @@ from distrain_nb.places.vertex.stand_in.refusals import denied, invalid, not_fou
 from distrain_nb.places.vertex.stand_in.replicas import TrialPlace
 from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION
 from distrain_nb.rehearsal.failures import ApiError
+from distrain_nb.rehearsal.paging import page_at
 
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)")
 _PAGE = 100
@@ -96,14 +97,12 @@ class JobService:
         return self._executions[name]
 
 
-def page(rows: list[Any], request: Any) -> tuple[list[Any], str]:
+def page(rows: Sequence[Any], request: Any) -> tuple[Sequence[Any], str]:
     """Return the part of what was found that a request asks for, and the token of the next part."""
-    start = int(request.page_token or 0)
-    end = start + (request.page_size or _PAGE)
-    return rows[start:end], str(end) if end < len(rows) else ""
+    return page_at(rows, request.page_token, request.page_size or _PAGE)
 
 
-def page_of_jobs(jobs: Iterable[Any], request: Any) -> tuple[list[Any], str]:
+def page_of_jobs(jobs: Iterable[Any], request: Any) -> tuple[Sequence[Any], str]:
     """Return the part of the jobs below a parent that a request asks for, the newest first, and the
     token of the next part. Raises ApiError for a filter that can't be read."""
     fields = _parse_filter(request.filter)

@@ -78,8 +78,8 @@ class PipelineService:
         with self._lock:
             pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
         names_of_jobs = {job.name for job in self._all_jobs(request)}
-        listed = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
-        listed, token = page(listed, request)
+        pipelines = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
+        listed, token = page(pipelines, request)
         return types.ListTrainingPipelinesResponse(training_pipelines=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
