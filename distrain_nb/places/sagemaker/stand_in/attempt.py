@@ -7,16 +7,15 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from distrain_nb.places.sagemaker.stand_in.channels import FILE_MODES, channels, download
 from distrain_nb.places.sagemaker.stand_in.hosts import HostDisk, hosts, place_of
-from distrain_nb.places.sagemaker.stand_in.job_record import JobRecord
 from distrain_nb.places.sagemaker.stand_in.pipe import Pipe
 from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.sagemaker.stand_in.store import (
@@ -26,6 +25,7 @@ from distrain_nb.places.sagemaker.stand_in.store import (
     SyncedFolder,
 )
 from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams
+from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.replicas import Replicas
@@ -54,35 +54,6 @@ class TrainingJobContext:
     grace: float = 120.0
     standing_buckets: Sequence[KeptBucket] = ()
     steps: Context = field(default_factory=copy_context)
-
-
-@dataclass(frozen=True)
-class TrainingJob:
-    """An accepted job: its ARN, its request, what the service says of it, and its tags."""
-
-    arn: str
-    request: Mapping[str, Any]
-    record: JobRecord
-    tags: dict[str, str]
-
-    @classmethod
-    def of(cls, arn: str, request: Mapping[str, Any]) -> TrainingJob:
-        """Accept a request."""
-        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
-        return cls(arn, request, JobRecord(arn, request), tags)
-
-    @property
-    def name(self) -> str:
-        return str(self.request["TrainingJobName"])
-
-    @property
-    def region(self) -> str:
-        return self.arn.split(":")[3]
-
-    @property
-    def notes(self) -> LogStream:
-        """The stream of what the rehearsal itself says."""
-        return LogStream(self.region, f"{self.name}/rehearsal")
 
 
 class Attempt:

@@ -14,10 +14,11 @@ from botocore.exceptions import ClientError
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
-from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJob, TrainingJobContext
+from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.places.sagemaker.stand_in.instances import with_available_instances
 from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
+from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder

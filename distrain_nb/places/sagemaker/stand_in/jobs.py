@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob, TrainingJobContext
+from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.checks import refuse
 from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
@@ -21,6 +21,7 @@ from distrain_nb.places.sagemaker.stand_in.refusals import (
     role_not_assumed,
     taken,
 )
+from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
 from distrain_nb.rehearsal.failures import ApiError
 from distrain_nb.rehearsal.paging import page_at
 

@@ -1,4 +1,4 @@
-"""A training job as `DescribeTrainingJob` gives it, from its first state to its last."""
+"""An accepted training job: its request, and what `DescribeTrainingJob` says of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from distrain_nb.places.sagemaker.stand_in.streams import LogStream
 
 _log = logging.getLogger(__name__)
 
@@ -147,3 +150,32 @@ class JobRecord:
                 with self._lock:
                     self._metrics[name] = point
                     self._values.setdefault(name, []).append(value)
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """An accepted job: its ARN, its request, what the service says of it, and its tags."""
+
+    arn: str
+    request: Mapping[str, Any]
+    record: JobRecord
+    tags: dict[str, str]
+
+    @classmethod
+    def of(cls, arn: str, request: Mapping[str, Any]) -> TrainingJob:
+        """Accept a request."""
+        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+        return cls(arn, request, JobRecord(arn, request), tags)
+
+    @property
+    def name(self) -> str:
+        return str(self.request["TrainingJobName"])
+
+    @property
+    def region(self) -> str:
+        return self.arn.split(":")[3]
+
+    @property
+    def notes(self) -> LogStream:
+        """The stream of what the rehearsal itself says."""
+        return LogStream(self.region, f"{self.name}/rehearsal")
