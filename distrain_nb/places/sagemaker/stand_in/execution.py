@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJobContext
+from distrain_nb.places.sagemaker.stand_in.channels import channels
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
 from distrain_nb.places.sagemaker.stand_in.instances import with_available_instances
 from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
@@ -133,10 +134,8 @@ class TrainingJobExecution(JobThread):
                 notes.append(without(f"Each {instance}", hardware))
         if (self.job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
             notes.append("No instance is tested first: a rehearsal has no health check.")
-        files = [x for x in self.job.request.get("InputDataConfig", ()) if _of_file_system(x)]
-        notes += [
-            f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
-        ]
+        files = [channel.name for channel in channels(self.job.request) if not channel.source]
+        notes += [f"Channel {name} is empty: a rehearsal has no file systems." for name in files]
         streams = self._context.streams
         stream = streams.open(self.job.region, self.job.notes.name)
         for note in notes:
@@ -193,7 +192,11 @@ def _refusals(step: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise JobFailed(f"ClientError: {step} failed:{_refusal_text(error)}") from None
+        refusal = error.response["Error"]
+        raise JobFailed(
+            f"ClientError: {step} failed:S3 refused {error.operation_name} ({refusal['Code']}: "
+            f"{refusal['Message']}). Please ensure that the job's role may do this."
+        ) from None
     except OutsideJobFolder as error:
         raise JobFailed(f"ClientError: {step} failed:{error}") from None
 
@@ -206,14 +209,3 @@ def _failure(status: int, reason: str) -> str:
             "of training data processed on an instance."
         )
     return f"AlgorithmError: {reason}, exit code: {status}"
-
-
-def _refusal_text(refused: ClientError) -> str:
-    """Describe S3's error in the service's words."""
-    error = refused.response["Error"]
-    action = f"{refused.operation_name} ({error['Code']}: {error['Message']})"
-    return f"S3 refused {action}. Please ensure that the job's role may do this."
-
-
-def _of_file_system(channel: dict[str, object]) -> bool:
-    return "FileSystemDataSource" in channel["DataSource"]  # type: ignore[operator]

@@ -39,7 +39,6 @@ _MESSAGES = {
     "MaxWaitTimeExceeded": "Resource released due to exceeding the maximum wait time",
 }
 _MAX_REASON = 1024
-_HIDDEN = ("Tags",)
 
 
 class JobRecord:
@@ -47,7 +46,7 @@ class JobRecord:
 
     def __init__(self, arn: str, request: Mapping[str, Any]) -> None:
         now = time.time()
-        self._description = {name: value for name, value in request.items() if name not in _HIDDEN}
+        self._description = {name: value for name, value in request.items() if name != "Tags"}
         self._description |= {
             "TrainingJobArn": arn,
             "TrainingJobStatus": "InProgress",

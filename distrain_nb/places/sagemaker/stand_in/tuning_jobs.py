@@ -19,7 +19,6 @@ from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, tr
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import Value
 
-_HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
 _COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
 _ORDER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -70,7 +69,7 @@ class TuningJobService:
     def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the tuning job as it stands."""
         job = self._find("DescribeHyperParameterTuningJob", region, request)
-        fields = {name: value for name, value in job.request.items() if name not in _HIDDEN}
+        fields = {name: value for name, value in job.request.items() if name != "Tags"}
         fields |= _shared_fields(job)
         best = job.best()
         if best is not None:

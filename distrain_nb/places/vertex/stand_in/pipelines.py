@@ -11,7 +11,7 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
 from distrain_nb.places.vertex.stand_in.job_resource import now
-from distrain_nb.places.vertex.stand_in.jobs import JobService, page
+from distrain_nb.places.vertex.stand_in.jobs import JobService, page_of_jobs
 from distrain_nb.places.vertex.stand_in.refusals import invalid, not_found
 
 CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -70,16 +70,17 @@ class PipelineService:
                 setattr(shown, field, getattr(current, field))
         if current.error.message:
             shown.error = current.error
-        types.TrainingPipeline.pb(shown).training_task_metadata.CopyFrom(_metadata(job))
+        metadata = struct_pb2.Struct()
+        metadata.update({"backingCustomJob": job})
+        value = struct_pb2.Value(struct_value=metadata)
+        types.TrainingPipeline.pb(shown).training_task_metadata.CopyFrom(value)
         return shown
 
     def list(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        """Return a page of the pipelines, the newest first, by label as jobs are."""
+        """Return a page of the pipelines, the newest first, filtered as jobs are."""
         with self._lock:
-            pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
-        names_of_jobs = {job.name for job in self._all_jobs(request)}
-        pipelines = [self.get(name) for name, job in reversed(pairs) if job in names_of_jobs]
-        listed, token = page(pipelines, request)
+            names = list(self._pipelines)
+        listed, token = page_of_jobs(map(self.get, names), request)
         return types.ListTrainingPipelinesResponse(training_pipelines=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
@@ -91,16 +92,3 @@ class PipelineService:
             if name not in self._pipelines:
                 raise not_found(name)
             return self._pipelines[name]
-
-    def _all_jobs(self, request: types.ListTrainingPipelinesRequest) -> Any:
-        query = types.ListCustomJobsRequest(
-            parent=request.parent, filter=request.filter, page_size=len(self._pipelines) + 1000
-        )
-        return self._jobs.list(query).custom_jobs
-
-
-def _metadata(job: str) -> struct_pb2.Value:
-    """Return the metadata of a custom task: the job that it runs."""
-    metadata = struct_pb2.Struct()
-    metadata.update({"backingCustomJob": job})
-    return struct_pb2.Value(struct_value=metadata)

@@ -202,12 +202,9 @@ def left_out(pool: types.WorkerPoolSpec, spec: types.CustomJobSpec) -> bool:
 
     They serve ranks that our worker forks: `mpirun`'s and TensorFlow know nothing of them.
     """
-    variables = _variables(spec.worker_pool_specs[0])
+    primary = spec.worker_pool_specs[0]
+    variables = {x.name for x in (*primary.container_spec.env, *primary.python_package_spec.env)}
     return reduces(pool) and ("DISTRAIN_RUN" not in variables or "DISTRAIN_LAUNCHER" in variables)
-
-
-def _variables(pool: types.WorkerPoolSpec) -> set[str]:
-    return {x.name for x in (*pool.container_spec.env, *pool.python_package_spec.env)}
 
 
 def _where_reducers_are(cluster: Cluster) -> dict[str, str]:

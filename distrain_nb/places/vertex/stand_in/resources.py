@@ -107,7 +107,7 @@ class Resources:
 
     def write(self, series: str, points: Iterable[Scalar]) -> None:
         """Write points of a series. A point replaces the one of its step."""
-        rows = [(series, p.step, p.time, _stored(p.value)) for p in points]
+        rows = [(series, p.step, p.time, _NAN if math.isnan(p.value) else p.value) for p in points]
         with self._writing() as database:
             database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)
 
@@ -136,7 +136,3 @@ class Resources:
 def _row(message: Any) -> tuple[str, str, bytes]:
     data: bytes = type(message).serialize(message)
     return message.name, message.name.rpartition("/")[0], data
-
-
-def _stored(value: float) -> float | str:
-    return _NAN if math.isnan(value) else value

@@ -91,7 +91,7 @@ def _of_jobs(kind: str, jobs: Any) -> _Methods:
         f"List{kind}s": jobs.list,
         f"Cancel{kind}": lambda request: jobs.cancel(request.name),
     }
-    return methods_of(answers, {f"Cancel{kind}": _nothing})
+    return methods_of(answers, {f"Cancel{kind}": lambda _: Empty().SerializeToString()})
 
 
 def methods_of(
@@ -145,10 +145,6 @@ def method(
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, kind.deserialize, serialize)
-
-
-def _nothing(_: None) -> bytes:
-    return Empty().SerializeToString()
 
 
 _OPERATION = Operation.SerializeToString
