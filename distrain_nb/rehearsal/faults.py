@@ -1,7 +1,4 @@
-"""The faults of a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`.
-
-Errors of a stand-in: a refused request, and a failed job.
-"""
+"""The faults of a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`."""
 
 from __future__ import annotations
 
@@ -11,25 +8,7 @@ from typing import Any
 
 from distrain_nb.errors import OptionError
 
-NO_ACCELERATORS = "a rehearsal has no accelerators."
-
-
-@dataclass
-class ApiError(Exception):
-    """A call that is refused: the name of the error and the service's words.
-
-    The name is a gRPC status on Vertex AI; `status` is SageMaker's HTTP status.
-    """
-
-    code: str
-    text: str
-    status: int = 400
-
-
-class JobFailed(Exception):
-    """The job fails, for this reason."""
-
-
+_LATE_EVERY = 7
 _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 
@@ -73,6 +52,10 @@ class Faults:
     busy: int = 0
     lost: int = 0
 
+    def delay(self, number: int) -> float:
+        """Return how many seconds after it was written the log entry of that number can be read."""
+        return self.late if number % _LATE_EVERY == _LATE_EVERY - 1 else 0.0
+
     @classmethod
     def parse(cls, text: str, syntax: FaultSyntax) -> Faults:
         """Read what follows `--rehearse`. Raises OptionError naming what is not allowed."""
@@ -80,12 +63,6 @@ class Faults:
         for part in filter(None, (part.strip() for part in text.split(","))):
             faults = _with(faults, part, syntax)
         return faults
-
-
-def secret_value(name: str) -> str:
-    """Return the value of a secret in a rehearsal: every secret exists, and its value says that it
-    is made up."""
-    return f"rehearsal of {name}"
 
 
 def _with(faults: Faults, part: str, syntax: FaultSyntax) -> Faults:

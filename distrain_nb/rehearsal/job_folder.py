@@ -3,8 +3,6 @@
 A job makes links, renames folders and plants pipes while its host looks, and objects have names
 that are no paths. So every path is opened from the folder's own descriptor, beneath which the
 system keeps it (`openat2`), or where it can't, without following any link.
-
-A folder of our home that stands for a bucket, and keeps what jobs write there.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -37,6 +35,8 @@ _OF_THE_JOB = frozenset(
      errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EBUSY,
      errno.ETXTBSY, errno.ESTALE, errno.ENODEV]
 )  # fmt: skip
+
+Version = tuple[int, int]  # when a file was written, in ns, and its size
 
 
 class OutsideJobFolder(OSError):
@@ -94,6 +94,10 @@ class JobFolder:
             with ignoring_job_errors(), self._opened(name) as file:
                 entries.append((name, os.fstat(file)))
         return iter(sorted(entries, key=lambda entry: entry[0]))
+
+    def versions(self) -> dict[str, Version]:
+        """Return when each file was written, and its size, by name."""
+        return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in self.files()}
 
     def links(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield all links, wherever they lead, with what the system says of each itself."""
@@ -274,50 +278,3 @@ def _open_without_links(root: int, parts: list[str]) -> int:
         return os.open(parts[-1], _LOOK | os.O_NOFOLLOW, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-RUN_PREFIX = "distrain/"  # what a run itself puts into its bucket
-
-
-@dataclass(frozen=True)
-class BucketFolder:
-    """A folder that stands for a bucket. Objects below `distrain/` are the run's alone, and are
-    neither written nor deleted here.
-
-    So is what a link leads to: a job reads it as a part of the bucket, but it belongs elsewhere.
-    """
-
-    path: Path
-
-    def update(
-        self, written: Iterable[str], gone: Iterable[str], read: Callable[[str], Iterable[bytes]]
-    ) -> Iterator[str]:
-        """Have the objects that were written, with what `read` gives of each, and not those that
-        are gone. Says what stays as it was."""
-        folder, outside = JobFolder(self.path), []
-        for name in sorted(
-            name_of_object
-            for name_of_object in written
-            if not name_of_object.startswith(RUN_PREFIX)
-        ):
-            try:
-                folder.write(name, read(name))
-            except OSError as error:
-                if not is_caused_by_job(error):
-                    raise
-                outside.append(name)
-        for name in sorted(
-            name_of_object for name_of_object in gone if not name_of_object.startswith(RUN_PREFIX)
-        ):
-            try:
-                folder.unlink(name)
-            except OSError as error:
-                if not is_caused_by_job(error):
-                    raise
-                outside.append(name)
-        if outside:
-            more = f" and {len(outside) - 1:,} more" if len(outside) > 1 else ""
-            yield (
-                f"What the job wrote or deleted behind links is not kept: {outside[0]}{more} of "
-                f"{self.path}."
-            )

@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from abc import abstractmethod
+from contextvars import copy_context
+from typing import Literal
 
+from distrain_nb.rehearsal.job_thread import JobThread
 from distrain_nb.tuning.engine import SearchEngine
-from distrain_nb.tuning.loop import T, TrialLoop
+from distrain_nb.tuning.loop import COUNTED, T, TrialLoop
 from distrain_nb.tuning.spec import StudySpec
 
-_log = logging.getLogger(__name__)
-
-LOOK_EVERY_S = 0.2
+_LOOK_EVERY_S = 0.2
 
 
-class TuningThread(TrialLoop[T]):
-    """The trials of a tuning job. `cancelled` is set once somebody has asked for its end."""
+class TuningThread(JobThread, TrialLoop[T]):
+    """The trials of a tuning job. `failure` is why it ends before it has all of them."""
 
     def __init__(self, name: str, spec: StudySpec, engine: SearchEngine, earlier: int = 0) -> None:
-        super().__init__(spec, engine, earlier)
-        self.name = name
-        self.cancelled = threading.Event()
+        JobThread.__init__(self, name, copy_context())
+        TrialLoop.__init__(self, spec, engine, earlier)
+        self.failure = ""
         self._abandoned = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @abstractmethod
-    def end(self) -> None:
-        """Enter the last state, as no trial goes on and none is wanted."""
+    def finish(self, end: Literal["succeeded", "failed", "cancelled"], reason: str = "") -> None:
+        """Enter the last state. A job of which no trial succeeded has failed without a `reason`."""
 
-    @abstractmethod
-    def fail(self, error: Exception) -> None:
-        """Enter the state of a job that an error of the rehearsal has ended."""
+    def run(self) -> None:
+        try:
+            ended = self.run_trials()
+        except Exception:
+            for trial in self.active():
+                self.stop(trial, "")
+            raise
+        if not ended:
+            return
+        if self.cancelled.is_set():
+            self.finish("cancelled")
+        elif self.failure or not self.with_ending(*COUNTED):
+            self.finish("failed", self.failure)
+        else:
+            self.finish("succeeded")
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait for its end."""
-        self._thread.join()
+    def fail(self, reason: str) -> None:
+        self.finish("failed", reason)
 
     def abandon(self) -> None:
         """Look after it no more: its trials are for others to end."""
@@ -47,14 +53,4 @@ class TuningThread(TrialLoop[T]):
         self.join()
 
     def rest(self) -> bool:
-        return not self._abandoned.wait(LOOK_EVERY_S)
-
-    def _run(self) -> None:
-        try:
-            if self.run_trials():
-                self.end()
-        except Exception as error:  # whatever it was, the job must not seem to run for ever
-            _log.exception("the tuning job %s can't go on", self.name)
-            for trial in self.active():
-                self.stop(trial, "")
-            self.fail(error)
+        return not self._abandoned.wait(_LOOK_EVERY_S)

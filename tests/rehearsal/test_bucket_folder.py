@@ -42,13 +42,13 @@ def standing(folder: Path, outside: Path) -> Path:
 def test_a_job_on_vertex_reaches_nothing_behind_links(
     home: Path, tmp_path: Path, outside: Path
 ) -> None:
-    folder = standing(private_home() / DATA / "pictures", outside)
+    folder = standing(private_home() / DATA / "photos", outside)
     (folder / "broken").symlink_to("nowhere")
     os.mkfifo(folder / "pipe")
     with buckets(tmp_path / "rehearsal") as stored:
-        stored.create("pictures")
-        assert not {"broken", "pipe"} & {path.name for path in stored.folder.glob("pictures/*")}
-        mirror = stored.folder / "pictures"
+        stored.create("photos")
+        assert not {"broken", "pipe"} & {path.name for path in stored.folder.glob("photos/*")}
+        mirror = stored.folder / "photos"
         assert contents(mirror)["linked/kept"] == "mine"  # which the job may read
         for name in ("a", "file", "linked/kept", "distrain/x"):
             (mirror / name).unlink()
@@ -77,9 +77,9 @@ def test_a_job_on_sagemaker_reaches_nothing_behind_links(
     before = contents(whole)
     with mock_aws():
         s3 = boto3.client("s3", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
-        bucket = KeptBucket("pictures", folder, ObjectStore(s3))
-        bucket.store.create("pictures")
-        bucket.fill()
+        store = ObjectStore(s3)
+        store.create("pictures")
+        bucket = KeptBucket.fill("pictures", folder, store)
         for key in ("a", "file", "distrain/x"):
             s3.delete_object(Bucket="pictures", Key=key)
         for key in ("b", "other", "linked/changed", "deep/new", "../up", "distrain/y"):

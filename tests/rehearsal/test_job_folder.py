@@ -16,17 +16,12 @@ import pytest
 from moto import mock_aws
 
 from distrain_nb.config import private_home
-from distrain_nb.places.sagemaker.stand_in.hosts import (
-    CHECKPOINTS,
-    Host,
-    HostDisk,
-    InputObject,
-    download,
-)
+from distrain_nb.places.sagemaker.stand_in.channels import InputObject, download
+from distrain_nb.places.sagemaker.stand_in.hosts import CHECKPOINTS, Host, HostDisk
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, SyncedFolder
 from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE
-from distrain_nb.places.vertex.stand_in.tuning import RunningTrial
+from distrain_nb.places.vertex.stand_in.tuning_execution import MetricFiles
 from distrain_nb.rehearsal import job_folder
 from distrain_nb.rehearsal.job_folder import JobFolder, OutsideJobFolder
 
@@ -254,7 +249,7 @@ def test_disks_of_sagemaker_bring_nothing_of_the_host(tmp_path: Path, outside: P
 
 
 def test_metrics_of_a_trial_are_a_file_of_its_own(tmp_path: Path, outside: Path) -> None:
-    trial = RunningTrial(1, {}, tmp_path / "trial")
+    metrics = MetricFiles(tmp_path / "trial")
     report = '{"timestamp": %s, "trial": "1", "global_step": %s, "loss": 0.5}\n'
     (outside / "secret").write_text(report % (1, 1))
     for number, name in enumerate(("linked", "piped", "huge", "good")):
@@ -263,8 +258,8 @@ def test_metrics_of_a_trial_are_a_file_of_its_own(tmp_path: Path, outside: Path)
     (linked / METRICS_FILE).symlink_to(outside / "secret")
     os.mkfifo(piped / METRICS_FILE)
     (huge / METRICS_FILE).write_text(report % ("1e300", "1e999") + "[" * 100_000)
-    trial.read()
-    assert list(trial.reports) == []
+    metrics.read()
+    assert list(metrics.reports) == []
     (good / METRICS_FILE).write_text(report % (2, 3))
-    trial.read()
-    assert list(trial.reports) == [(3, 2.0, "loss", 0.5)]
+    metrics.read()
+    assert list(metrics.reports) == [(3, 2.0, "loss", 0.5)]

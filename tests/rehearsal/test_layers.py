@@ -13,15 +13,12 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.layer_entries import BadEntry
+from distrain_nb.rehearsal.engine.image_root import host_path, image_path, make_file, make_folder
 from distrain_nb.rehearsal.engine.unpacked import (
     MOUNT_POINTS,
     MOUNTED_FILES,
     apply_layer,
     gunzipped,
-    host_path,
-    image_path,
-    make_file,
-    make_folder,
 )
 from tests.fuzzing import rounds
 

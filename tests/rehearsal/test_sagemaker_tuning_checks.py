@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import falls_behind, refuse_tuning
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import falls_behind
+from distrain_nb.rehearsal.failures import ApiError
 
 REQUEST: dict[str, Any] = {
     "HyperParameterTuningJobName": "study",

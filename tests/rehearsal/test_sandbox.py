@@ -18,7 +18,8 @@ from distrain_nb.errors import ImageError
 from distrain_nb.places.vertex.stand_in.buckets import DATA
 from distrain_nb.program.program import report_to
 from distrain_nb.rehearsal.engine import unpacked
-from distrain_nb.rehearsal.engine.unpacked import host_path, unpack
+from distrain_nb.rehearsal.engine.image_root import host_path
+from distrain_nb.rehearsal.engine.unpacked import unpack
 from distrain_nb.worker.files.status import Progress
 from tests.image.services.bases import BaseImage, Blob
 

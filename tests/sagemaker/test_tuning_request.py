@@ -14,7 +14,7 @@ from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.places.sagemaker.stand_in.protocol import check
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import refuse_tuning
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
 from distrain_nb.places.sagemaker.tuning_request import SageMakerStudyPlan, plan_study
 from distrain_nb.tuning import options
 

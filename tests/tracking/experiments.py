@@ -11,7 +11,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud.aiplatform import initializer
 
 from distrain_nb.places.vertex.client import sdk_client
-from distrain_nb.places.vertex.stand_in.metadata import MetadataService, Resources
+from distrain_nb.places.vertex.stand_in.metadata import MetadataService
+from distrain_nb.places.vertex.stand_in.resources import Resources
 from distrain_nb.places.vertex.stand_in.servers import (
     metadata_service,
     serve,

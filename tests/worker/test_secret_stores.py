@@ -15,9 +15,9 @@ from moto.server import ThreadedMotoServer
 
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.aws import aws as services
-from distrain_nb.places.sagemaker.stand_in.store import create_secrets
-from distrain_nb.places.vertex.stand_in.execution import PERMISSION, secret_manager
+from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.vertex.stand_in.replicas import secret_service_variables
+from distrain_nb.places.vertex.stand_in.secret_manager import PERMISSION, secret_manager
 from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.worker.replica import container, sagemaker, secret_stores
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch

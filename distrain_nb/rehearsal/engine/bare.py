@@ -19,8 +19,9 @@ from typing import ClassVar
 
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.image_root import host_path, make_folder
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
-from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, host_path, make_folder, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort
 

@@ -18,7 +18,7 @@ from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.engine.processes import Gateway
+from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 
 PROGRAMS = ("docker", "podman")

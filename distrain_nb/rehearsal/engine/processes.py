@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
+
+from distrain_nb.errors import DistrainError
+
+_START_S = 120.0
 
 # Run by a Python of its own between here and the command. Nothing of ours may run in a forked
 # copy of this process, whose gRPC would wake up there: without `preexec_fn` none is made. Python
@@ -62,6 +66,31 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
     process.wait()
 
 
+@contextlib.contextmanager
+def service(
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    is_there: Callable[[], bool],
+    grace: float,
+) -> Iterator[None]:
+    """Run a service of the rehearsal, once it is there. Raises DistrainError if it doesn't start,
+    with the end of its log."""
+    with log.open("wb") as out:
+        process = start(command, environment, stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + _START_S
+        while not is_there():
+            if process.poll() is not None or time.monotonic() > deadline:
+                output = log.read_text(encoding="utf-8", errors="replace")[-1000:]
+                raise DistrainError(f"The rehearsal's {name} doesn't start: {output}")
+            time.sleep(0.02)
+        yield
+    finally:
+        stop(process, grace)
+
+
 @dataclass(frozen=True)
 class Started:
     """A replica that is a process of this machine."""
@@ -98,63 +127,3 @@ def _read(kind: str, stream: IO[bytes], lines: SimpleQueue[tuple[str, str] | Non
         for line in stream:
             lines.put((kind, line.decode("utf-8", "replace").rstrip("\r\n")))
     lines.put(None)
-
-
-_CHUNK = 1 << 16
-
-
-class Gateway:
-    """Connects allowed clients of `listener` to the port or the socket of that path.
-
-    Takes the listener over.
-    """
-
-    def __init__(
-        self,
-        listener: socket.socket,
-        target: int | Path,
-        allowed: Callable[[socket.socket], bool] = lambda _: True,
-    ) -> None:
-        self._listener = listener
-        self._target = target
-        self._allowed = allowed
-        host, port = listener.getsockname()[:2]
-        self.address = f"{host}:{port}"
-        threading.Thread(target=self._run, name="gateway", daemon=True).start()
-
-    def _run(self) -> None:
-        with contextlib.suppress(OSError):  # which is how it is closed
-            while True:
-                friend, _ = self._listener.accept()
-                threading.Thread(target=self._join, args=(friend,), daemon=True).start()
-
-    def _join(self, friend: socket.socket) -> None:
-        with friend, contextlib.suppress(OSError):
-            if not self._allowed(friend):
-                return
-            service = self._reached()
-            back = threading.Thread(target=_pass_on, args=(service, friend), daemon=True)
-            with service:
-                back.start()
-                _pass_on(friend, service)
-                back.join()
-
-    def _reached(self) -> socket.socket:
-        if isinstance(self._target, int):
-            return socket.create_connection(("127.0.0.1", self._target))
-        service = socket.socket(socket.AF_UNIX)
-        service.connect(str(self._target))
-        return service
-
-    def close(self) -> None:
-        """Take no more connections."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(_CHUNK):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)

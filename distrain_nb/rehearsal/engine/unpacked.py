@@ -3,11 +3,6 @@
 The folder of an image's large layers, and of those below them, is kept too, and linked file by file
 into that of the whole: of two programs on the same base, the second costs only its small layers,
 also after an upgrade of this package or another list of small packages.
-
-A folder that stands for the root of an image: every name is resolved below it.
-
-Whoever made the image chose its names, and where its links lead: no link is followed by the system
-on the way to a file that is written, removed or mounted on, only by `place`.
 """
 
 from __future__ import annotations
@@ -15,144 +10,35 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import posixpath
 import shutil
 import tarfile
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
-from distrain_nb.errors import ImageError, shown
+from distrain_nb.errors import ImageError
 from distrain_nb.image.base import Base, is_on_empty_base, read_base
-from distrain_nb.image.layer_entries import BadEntry, Name, check_sparse, name_of, open_layer
+from distrain_nb.image.layer_entries import BadEntry, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.program.program import ByteCounter, report
+from distrain_nb.rehearsal.engine.image_root import (
+    AT_ONCE,
+    extract,
+    make_file,
+    make_folder,
+    white_out,
+)
 from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from distrain_nb.image.registry.manifest import Descriptor
 
-_LINKS = 40
-_DEEPEST = 200  # folders in each other; of what is deeper Python's own functions give up
-_AT_ONCE = 1 << 20
 _LARGE = 10_000_000  # bytes of a layer; a smaller one is unpacked in a tenth of a second
-_TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
-
-
-def host_path(root: Path, name: str) -> Path:
-    """Return where a path of the image is on this machine, its links followed inside `root` alone.
-
-    What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
-    """
-    parts = [part for part in reversed(name.split("/")) if part]
-    path, links, depth = root, 0, 0
-    while parts:
-        part = parts.pop()
-        if part == "..":
-            path, depth = (path.parent, depth - 1) if depth else (root, 0)
-            continue
-        step = path / part
-        if part == "." or not step.is_symlink():
-            path, depth = (step, depth + 1) if part != "." else (path, depth)
-            if depth > _DEEPEST:
-                raise BadEntry(f"{shown(name)} is more than {_DEEPEST} folders deep")
-            continue
-        links += 1
-        if links > _LINKS:
-            raise BadEntry(f"{shown(name)} has too many links on its way")
-        target = str(step.readlink())
-        path, depth = (root, 0) if target.startswith("/") else (path, depth)
-        parts += [x for x in reversed(target.split("/")) if x]
-    return path
-
-
-def image_path(root: Path, name: str) -> str:
-    """Return the same place as a path of the image without links, as a mount needs it."""
-    below = host_path(root, name).relative_to(root).as_posix()
-    return "/" if below == "." else f"/{below}"
-
-
-def make_folder(root: Path, name: str) -> Path:
-    """Return a folder of that name, which may be there, and where its links lead."""
-    folder = host_path(root, name)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def make_file(root: Path, name: str) -> None:
-    """Create an empty file below the root unless it exists; follow links within the root."""
-    file = host_path(root, name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists():
-        file.touch()
-
-
-def white_out(root: Path, name: Name, kept_paths: Container[Path]) -> None:
-    """Remove what the layers below have there; `kept_paths` are the files of the layer itself."""
-    folder = host_path(root, name.folder)
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir() if name.opaque else (folder / name.removed,):
-        _cover(path, kept_paths)
-
-
-def _cover(path: Path, kept_paths: Container[Path]) -> None:
-    """Remove what lower layers have at a path. `kept_paths` are this layer's files, which stay."""
-    if path.is_dir() and not path.is_symlink():
-        for inner in path.iterdir():
-            _cover(inner, kept_paths)
-        if path not in kept_paths:
-            with suppress(OSError):  # something of its own is in it
-                path.rmdir()
-    elif path not in kept_paths:
-        path.unlink(missing_ok=True)
-
-
-def extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, name: Name) -> Path:
-    """Put the entry into the tree; devices and pipes are left out.
-
-    Of its mode what owner, group and others may do is kept: a program that takes its owner's
-    rights would lend those of whoever rehearses.
-    """
-    target = host_path(root, name.folder) / name.last
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if entry.isdir() and target.is_dir() and not target.is_symlink():
-        target.chmod(entry.mode & 0o777 | 0o700)
-        return target
-    _remove(target)  # never write into a file: a folder below may share it
-    if entry.isdir():
-        target.mkdir()
-        target.chmod(entry.mode & 0o777 | 0o700)
-    elif entry.issym():
-        target.symlink_to(entry.linkname)
-    elif entry.islnk():
-        folder, last = posixpath.split(posixpath.normpath(f"/{entry.linkname}"))
-        os.link(host_path(root, folder) / last, target, follow_symlinks=False)
-    elif entry.isfile():
-        _write(tar, entry, target)
-    return target
-
-
-def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
-    check_sparse(entry)
-    source: IO[bytes] = tar.extractfile(entry)  # type: ignore[assignment]
-    with target.open("wb") as file:
-        shutil.copyfileobj(source, file, _AT_ONCE)
-    target.chmod(entry.mode & 0o777 | 0o400)
-    if 0 <= entry.mtime < _TIMES.stop:
-        os.utime(target, (entry.mtime, entry.mtime))
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 # The sandbox mounts something here; a folder that is read-only must have them already.
@@ -265,15 +151,15 @@ def apply_layer(archive: Iterator[bytes], root: Path) -> None:
     Raises BadEntry, OSError, ValueError, OverflowError or TarError for one that can't be unpacked.
     """
     extracted: set[Path] = set()
-    stream: IO[bytes] = io.BufferedReader(_Pieces(archive), _AT_ONCE)
-    with open_layer(stream, "r|", bufsize=_AT_ONCE // 16) as tar:
+    stream: IO[bytes] = io.BufferedReader(_Pieces(archive), AT_ONCE)
+    with open_layer(stream, "r|", bufsize=AT_ONCE // 16) as tar:
         for entry in tar:
             name = name_of(entry.name)
             if name.opaque or name.removed:
                 white_out(root, name, extracted)
             elif name.last and not name.ignored:
                 extracted.add(extract(tar, entry, root, name))
-    while stream.read(_AT_ONCE):
+    while stream.read(AT_ONCE):
         pass  # the digest is of the whole blob
 
 

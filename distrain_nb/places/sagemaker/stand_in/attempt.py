@@ -6,45 +6,39 @@ import os
 import shutil
 import tarfile
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from distrain_nb.places.sagemaker.stand_in.hosts import (
-    FILE_MODES,
-    HostDisk,
-    channels,
-    download,
-    hosts,
-    place_of,
-)
+from distrain_nb.places.sagemaker.stand_in.channels import FILE_MODES, channels, download
+from distrain_nb.places.sagemaker.stand_in.hosts import HostDisk, hosts, place_of
+from distrain_nb.places.sagemaker.stand_in.pipe import Pipe
+from distrain_nb.places.sagemaker.stand_in.secrets_manager import create_secrets
 from distrain_nb.places.sagemaker.stand_in.store import (
     KeptBucket,
     ObjectStore,
     S3Location,
     SyncedFolder,
-    create_secrets,
 )
-from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams, Pipe
+from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams
+from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal.job_folder import JobFolder
+from distrain_nb.rehearsal.replicas import Replicas
 
 if TYPE_CHECKING:
-    from distrain_nb.places.sagemaker.stand_in.jobs import JobRecord
-    from distrain_nb.rehearsal.engine import Engine, Network, Running
-    from distrain_nb.rehearsal.faults import Faults
+    from distrain_nb.rehearsal.engine import Engine, Network
+    from distrain_nb.rehearsal.faults import Faults, Preemption
 
 _LONGEST_FAILURE = 1 << 16
 
 
 @dataclass(frozen=True)
-class JobContext:
+class TrainingJobContext:
     """The surroundings of jobs; `s3_port` is where S3 listens.
 
     `standing_buckets` are those for which folders of this machine stand. A job that is stopped gets
@@ -62,49 +56,27 @@ class JobContext:
     steps: Context = field(default_factory=copy_context)
 
 
-@dataclass(frozen=True)
-class TrainingJob:
-    """An accepted job: its ARN, its request, and what the service says of it."""
-
-    arn: str
-    request: Mapping[str, Any]
-    record: JobRecord
-
-    @property
-    def name(self) -> str:
-        return str(self.request["TrainingJobName"])
-
-    @property
-    def region(self) -> str:
-        return self.arn.split(":")[3]
-
-    @property
-    def notes(self) -> LogStream:
-        """The stream of what the rehearsal itself says."""
-        return LogStream(self.region, f"{self.name}/rehearsal")
-
-
 class Attempt:
     """The hosts of a job, in `network`."""
 
     def __init__(
-        self, context: JobContext, job: TrainingJob, number: int, network: Network
+        self,
+        context: TrainingJobContext,
+        job: TrainingJob,
+        number: int,
+        network: Network,
+        losses: list[Preemption],
     ) -> None:
         self._context = context
         self._job = job
-        self._network = network
         self._folder = context.folder / job.name / str(number)
         self._machines = [
             HostDisk(host, self._folder / host.name / "ml") for host in hosts(job.request)
         ]
         self._synced: list[SyncedFolder] = []
         self._pipes: list[Pipe] = []
-        self._running: dict[str, Running] = {}
-        self._readers: list[threading.Thread] = []
-        self._awaited = {
-            preemption.text for preemption in context.faults.preemptions if preemption.text
-        }
-        self.printed: set[str] = set()  # of the texts that a fault waits for
+        self._streams: dict[str, LogStream] = {}
+        self.replicas = Replicas(network, losses, self._read)
 
     def prepare(self) -> None:
         """Lay every host's /opt/ml out, with its data and what an attempt before has kept.
@@ -116,7 +88,7 @@ class Attempt:
         create_secrets(self._job.request, store, self._job.region)
         for machine in self._machines:
             report(f"bringing the data of {machine.host.name}")
-            machine.lay_out(self._job.request, self._network.interface)
+            machine.lay_out(self._job.request, self.replicas.network.interface)
             self._download_data(machine)
             checkpoints = self._synced_folder(machine, "CheckpointConfig", "S3Uri", "")
             if checkpoints:
@@ -153,29 +125,21 @@ class Attempt:
         return folder
 
     def start(self) -> None:
-        """Start every host's container, and read what it prints."""
-        s3 = self._network.reach(self._context.s3_port)
-        for machine in self._machines:
-            name = machine.host.name
-            report(f"starting {name}")
-            stream = self._context.streams.open(
-                self._job.region, f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
-            )
-            running = self._network.start(machine.container(self._job.arn, self._job.request, s3))
-            self._running[name] = running
-            reader = threading.Thread(target=self._read, args=(stream, running), daemon=True)
-            reader.start()
-            self._readers.append(reader)
+        """Start every host's container."""
+        s3 = self.replicas.network.reach(self._context.s3_port)
+        for name in (machine.host.name for machine in self._machines):
+            stream = f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
+            self._streams[name] = self._context.streams.open(self._job.region, stream)
+        self.replicas.start(
+            {
+                machine.host.name: machine.container(self._job.arn, self._job.request, s3)
+                for machine in self._machines
+            }
+        )
 
-    def _read(self, stream: LogStream, running: Running) -> None:
-        for _, text in running.lines():
-            self._context.streams.write(stream, text)
-            self._job.record.read(text)
-            self.printed.update(replica for replica in self._awaited if replica in text)
-
-    def statuses(self) -> dict[str, int | None]:
-        """Return the exit status of each host; None for those that run."""
-        return {name: running.status() for name, running in self._running.items()}
+    def _read(self, host: str, _: str, text: str) -> None:
+        self._context.streams.write(self._streams[host], text)
+        self._job.record.read(text)
 
     def trouble(self) -> str:
         """Return the error of the first pipe that failed; empty if none did."""
@@ -193,13 +157,6 @@ class Attempt:
         """Upload checkpoints and event files to S3 as they are now."""
         for folder in self._synced:
             folder.save()
-
-    def stop(self, grace: float) -> None:
-        """Send SIGTERM to every host that runs, and SIGKILL after `grace` seconds."""
-        running = [process for process in self._running.values() if process.status() is None]
-        if running:
-            with ThreadPoolExecutor(len(running)) as threads:
-                list(threads.map(lambda process: process.stop(grace), running))
 
     def upload(self) -> str:
         """Upload the model and the other output to S3. Returns the model's URI.
@@ -236,10 +193,7 @@ class Attempt:
 
     def close(self) -> None:
         """End what still runs, keep what it has written to buckets, and forget the disks."""
-        self.stop(0.0)
-        self._network.close()
-        for reader in self._readers:
-            reader.join()
+        self.replicas.close()
         for pipe in self._pipes:
             pipe.close()
         for bucket in self._context.standing_buckets:

@@ -11,14 +11,14 @@ import json
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.sagemaker.stand_in.protocol import ACCOUNT, denial
+from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.worker.machine.system import HeldPort
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # Who signs a request: the stand-in itself in the job's role, anybody else as the caller.
 ROLE_KEY = "role"
 
-_START_S = 120.0
 _LOGS = "Logs_20140328."
 _SECRET = "secretsmanager.GetSecretValue"
 _READING = ("GetLogEvents", "FilterLogEvents", "DescribeLogStreams")
@@ -53,18 +52,8 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
     port = held.number
     command = [sys.executable, "-m", __name__, str(port), faults.permission, str(faults.busy)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with log.open("wb") as out:
-        process = processes.start(command, environment, stdout=out, stderr=out)
-    try:
-        deadline = time.monotonic() + _START_S
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                output = log.read_text(encoding="utf-8", errors="replace")[-1000:]
-                raise DistrainError(f"The rehearsal's S3 doesn't start: {output}")
-            time.sleep(0.05)
+    with processes.service("S3", command, environment, log, partial(_listens, port), 0.0):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        processes.stop(process, 0.0)
 
 
 def _listens(port: int) -> bool:

@@ -3,161 +3,141 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from botocore.exceptions import ClientError
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
-from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, JobContext, TrainingJob
-from distrain_nb.places.sagemaker.stand_in.checks import with_available_instances
+from distrain_nb.places.sagemaker.stand_in.attempt import Attempt, TrainingJobContext
+from distrain_nb.places.sagemaker.stand_in.channels import channels
 from distrain_nb.places.sagemaker.stand_in.hosts import hosts
+from distrain_nb.places.sagemaker.stand_in.instances import with_available_instances
+from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
+from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
 from distrain_nb.rehearsal.engine import GRACE_S
-from distrain_nb.rehearsal.faults import JobFailed
+from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.job_folder import OutsideJobFolder
+from distrain_nb.rehearsal.job_thread import JobThread
+from distrain_nb.rehearsal.notes import engine_note, without
+from distrain_nb.rehearsal.replicas import AttemptEnd
 
-_log = logging.getLogger(__name__)
-
-_LOOK_EVERY_S = 0.2
 _SAVE_EVERY_S = 1.0
 _MAX_RUNTIME_S = 86400
 _KILLED = 137
-_INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
+_STATUSES = {"completed": "Completed", "stopped": "Stopped"}
 
 
-class TrainingJobExecution:
-    """Takes a job from its start to its end, on a thread of its own."""
+class TrainingJobExecution(JobThread):
+    """Takes a job from its start to its end."""
 
-    def __init__(self, job: TrainingJob, context: JobContext) -> None:
-        self._job = job
+    internal = INTERNAL
+
+    def __init__(self, job: TrainingJob, context: TrainingJobContext) -> None:
+        super().__init__(job.name, context.steps.copy())
+        self.job = job
         self._context = context
-        self._record = job.record
-        self._stopped = threading.Event()
         self._grace = context.grace
         self._created = time.monotonic()
+        self._saved = 0.0
         self._trained = 0.0
-        self._interruptions = list(context.faults.preemptions)
-        steps = context.steps.copy()
-        self._thread = threading.Thread(
-            target=steps.run, args=(self._run,), name=job.name, daemon=True
-        )
+        self._losses = list(context.faults.preemptions)
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Have it stopped soon."""
-        self._stopped.set()
+    def cancel(self) -> str:
+        """Have it stopped soon if it is in progress. Returns the status that it had."""
+        status = self.job.record.stop()
+        if status == "InProgress":
+            self.cancelled.set()
+        return status
 
     def abandon(self) -> None:
         """Have it stopped at once."""
         self._grace = 0.0
-        self._stopped.set()
+        self.cancelled.set()
 
-    def join(self) -> None:
-        """Wait for its end."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._allocate()
-            self._note_omissions()
-            end = self._attempts()
-        except JobFailed as error:
-            reason = str(error)
-        except Exception as error:  # whatever it was, the job must not seem to run for ever
-            _log.exception("the job %s can't go on", self._job.name)
-            reason = f"InternalServerError: {error!r}"
-        else:
-            self._context.streams.send()
-            self._record.enter(end)
-            return
+    def run(self) -> None:
+        self._allocate()
+        self._note_omissions()
+        end = self._attempts()
         self._context.streams.send()
-        self._record.fail(reason)
+        self.job.record.enter(end.limit or _STATUSES[end.cause])
+
+    def fail(self, reason: str) -> None:
+        self._context.streams.send()
+        self.job.record.fail(reason)
 
     def _allocate(self) -> None:
         """Take the job's instances. Raises JobFailed where there is no capacity for them."""
-        chosen = with_available_instances(self._job.request, self._context.faults.full)
+        chosen = with_available_instances(self.job.request, self._context.faults.full)
         resources = chosen["ResourceConfig"]
-        if chosen is not self._job.request:
-            self._record.select(resources["InstanceType"], resources["InstanceCount"])
-        self._job = replace(self._job, request=chosen)
+        if chosen is not self.job.request:
+            self.job.record.select(resources["InstanceType"], resources["InstanceCount"])
+        self.job = replace(self.job, request=chosen)
 
-    def _attempts(self) -> str:
-        """Start the hosts until no instance is taken away; gives the job's last status."""
-        retries = self._job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
+    def _attempts(self) -> AttemptEnd:
+        """Start the hosts until no instance is taken away."""
+        retries = self.job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
         for number in count():
             end = self._attempt(number)
-            if end != "Interrupted":
+            if end.cause != "lost":
                 return end
-            if self._job.request.get("EnableManagedSpotTraining"):
+            if self.job.request.get("EnableManagedSpotTraining"):
                 self._enter("Interrupted")
             elif retries:
                 retries -= 1
                 self._enter("Restarting")
             else:
-                raise JobFailed(_INTERNAL)
+                raise JobFailed(f"{INTERNAL}: We encountered an internal error. Please try again.")
         raise AssertionError
 
-    def _attempt(self, number: int) -> str:
+    def _attempt(self, number: int) -> AttemptEnd:
         self._enter("Starting", "Preparing the instances for training")
         self._pull()
-        names = [host.name for host in hosts(self._job.request)]
-        suffix = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
-        try:
-            network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
-        except DistrainError as error:
-            raise JobFailed(f"InternalServerError: {error}") from None
-        with closing(Attempt(self._context, self._job, number, network)) as attempt:
+        names = [host.name for host in hosts(self.job.request)]
+        suffix = hashlib.sha256(f"{self.job.arn}{number}".encode()).hexdigest()[:10]
+        network = self._context.engine.network(f"distrain-{suffix}", names, apart=True)
+        attempt = Attempt(self._context, self.job, number, network, self._losses)
+        with closing(attempt):
             self._enter("Downloading")
-            try:
+            with _refusals("Data download"):
                 attempt.prepare()
-            except ClientError as error:
-                raise JobFailed(
-                    f"ClientError: Data download failed:{_refusal_text(error)}"
-                ) from None
-            except OutsideJobFolder as error:
-                raise JobFailed(f"ClientError: Data download failed:{error}") from None
-            if self._stopped.is_set():
-                return "Stopped"
+            if self.cancelled.is_set():
+                return AttemptEnd("stopped")
             self._enter("Training")
             attempt.start()
             end = self._watch(attempt)
-            if end != "Interrupted":
+            if end.cause == "failed":
+                raise JobFailed(_failure(end.status, attempt.failure(end.replica)))
+            if end.cause != "lost":
                 self._upload(attempt)
             return end
 
     def _enter(self, phase: str, message: str = "") -> None:
-        if not self._stopped.is_set():
-            self._record.enter(phase, message)
+        if not self.cancelled.is_set():
+            self.job.record.enter(phase, message)
 
     def _note_omissions(self) -> None:
         """Write into a stream of its own how hosts run in a rehearsal, and what of theirs isn't
         here."""
-        notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
-        for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
+        notes = [engine_note(self._context.engine)]
+        for instance in dict.fromkeys(host.instance for host in hosts(self.job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
                 hardware = f"{row.gpu_count} x {row.gpu_name}"
                 if not row.gpu_count:
                     hardware = f"{row.neuron_count} x {row.neuron_name}"
-                notes.append(
-                    f"Each {instance} runs without its {hardware}: a rehearsal has no accelerators."
-                )
-        if (self._job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
+                notes.append(without(f"Each {instance}", hardware))
+        if (self.job.request.get("InfraCheckConfig") or {}).get("EnableInfraCheck"):
             notes.append("No instance is tested first: a rehearsal has no health check.")
-        files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
-        notes += [
-            f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
-        ]
+        files = [channel.name for channel in channels(self.job.request) if not channel.source]
+        notes += [f"Channel {name} is empty: a rehearsal has no file systems." for name in files]
         streams = self._context.streams
-        stream = streams.open(self._job.region, self._job.notes.name)
+        stream = streams.open(self.job.region, self.job.notes.name)
         for note in notes:
             streams.write(stream, note)
 
@@ -165,84 +145,67 @@ class TrainingJobExecution:
         try:
             if self._context.faults.permission.startswith("ecr:"):
                 raise DistrainError(f"The role lacks {self._context.faults.permission}.")
-            self._context.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
+            self._context.engine.pull(self.job.request["AlgorithmSpecification"]["TrainingImage"])
         except DistrainError as error:
             raise JobFailed(
                 "ClientError: Cannot pull algorithm container. Either the image does not exist "
                 f"or its permissions are incorrect. {error}"
             ) from None
 
-    def _watch(self, attempt: Attempt) -> str:
-        """Watch until all hosts have ended, one failed, or the job has to stop; return which."""
-        began = saved = time.monotonic()
-        while True:
-            stopped = self._stopped.wait(_LOOK_EVERY_S)
-            now = time.monotonic()
-            if now - saved >= _SAVE_EVERY_S:
-                self._save(attempt)
-                saved = time.monotonic()
-            if attempt.trouble():
-                raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
-            end = "Stopped" if stopped else self._over(attempt, now - began)
-            if end:
-                attempt.stop(0.0 if end == "Interrupted" else self._grace)
-                self._save(attempt)
-                self._trained += now - began
-                return end
-
-    def _over(self, attempt: Attempt, ran: float) -> str:
-        """Return how the job ends now; empty while it goes on."""
-        statuses = attempt.statuses()
-        for host, status in statuses.items():
-            if status:
-                self._fail(attempt, host, status)
-        if all(status == 0 for status in statuses.values()):
-            return "Completed"
-        for loss in self._interruptions:
-            if loss.text in attempt.printed if loss.text else ran >= loss.seconds:
-                self._interruptions.remove(loss)
-                if loss.replica not in statuses:
-                    raise JobFailed(f"spot={loss.replica}: the hosts are {', '.join(statuses)}.")
-                return "Interrupted"
-        condition = self._job.request.get("StoppingCondition") or {}
-        if self._trained + ran >= condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S):
-            return "MaxRuntimeExceeded"
+    def _watch(self, attempt: Attempt) -> AttemptEnd:
+        """Return when all hosts have ended, one failed or is lost, or the job has to stop; they are
+        stopped, and saved."""
+        condition = self.job.request.get("StoppingCondition") or {}
+        longest = condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S)
+        limits = {"MaxRuntimeExceeded": longest - self._trained}
         waits = condition.get("MaxWaitTimeInSeconds")
-        if waits and time.monotonic() - self._created >= waits:
-            return "MaxWaitTimeExceeded"
-        return ""
-
-    def _fail(self, attempt: Attempt, host: str, status: int) -> None:
-        attempt.stop(min(self._grace, GRACE_S))
+        if waits:
+            limits["MaxWaitTimeExceeded"] = self._created + waits - time.monotonic()
+        names = [host.name for host in hosts(self.job.request)]
+        end = attempt.replicas.watch(names, limits, self.cancelled, partial(self._look, attempt))
+        self._trained += attempt.replicas.ran
+        graces = {"lost": 0.0, "failed": min(self._grace, GRACE_S)}
+        attempt.replicas.stop(grace=graces.get(end.cause, self._grace))
         self._save(attempt)
-        reason = attempt.failure(host)
-        if status == _KILLED and not reason:
-            raise JobFailed(
-                "ClientError: Please use an instance type with more memory, or reduce the size "
-                "of training data processed on an instance."
-            )
-        raise JobFailed(f"AlgorithmError: {reason}, exit code: {status}")
+        return end
+
+    def _look(self, attempt: Attempt) -> None:
+        if time.monotonic() - self._saved >= _SAVE_EVERY_S:
+            self._save(attempt)
+            self._saved = time.monotonic()
+        if attempt.trouble():
+            raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
 
     def _save(self, attempt: Attempt) -> None:
-        try:
+        with _refusals("Artifact upload"):
             attempt.save()
-        except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
-        self._record.enter("Uploading")
-        try:
-            self._record.keep_model(attempt.upload())
-        except ClientError as error:
-            raise JobFailed(f"ClientError: Artifact upload failed:{_refusal_text(error)}") from None
+        self.job.record.enter("Uploading")
+        with _refusals("Artifact upload"):
+            self.job.record.keep_model(attempt.upload())
 
 
-def _refusal_text(refused: ClientError) -> str:
-    """Describe S3's error in the service's words."""
-    error = refused.response["Error"]
-    action = f"{refused.operation_name} ({error['Code']}: {error['Message']})"
-    return f"S3 refused {action}. Please ensure that the job's role may do this."
+@contextmanager
+def _refusals(step: str) -> Iterator[None]:
+    """Fail the job where S3 refuses what a step needs, or a key is no file's name."""
+    try:
+        yield
+    except ClientError as error:
+        refusal = error.response["Error"]
+        raise JobFailed(
+            f"ClientError: {step} failed:S3 refused {error.operation_name} ({refusal['Code']}: "
+            f"{refusal['Message']}). Please ensure that the job's role may do this."
+        ) from None
+    except OutsideJobFolder as error:
+        raise JobFailed(f"ClientError: {step} failed:{error}") from None
 
 
-def _of_file_system(channel: dict[str, object]) -> bool:
-    return "FileSystemDataSource" in channel["DataSource"]  # type: ignore[operator]
+def _failure(status: int, reason: str) -> str:
+    """Describe a host's failure in the service's words; `reason` is what it has written itself."""
+    if status == _KILLED and not reason:
+        return (
+            "ClientError: Please use an instance type with more memory, or reduce the size "
+            "of training data processed on an instance."
+        )
+    return f"AlgorithmError: {reason}, exit code: {status}"

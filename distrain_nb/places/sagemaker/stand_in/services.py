@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
-from distrain_nb.places.sagemaker.stand_in.attempt import JobContext
+from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJobContext
 from distrain_nb.places.sagemaker.stand_in.aws import aws
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-from distrain_nb.places.sagemaker.stand_in.protocol import DATA, serve
-from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore, client
+from distrain_nb.places.sagemaker.stand_in.protocol import serve
+from distrain_nb.places.sagemaker.stand_in.store import DATA, KeptBucket, ObjectStore, client
 from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
 from distrain_nb.places.sagemaker.stand_in.tuning_jobs import TuningJobService
 from distrain_nb.program.program import report
@@ -29,7 +29,7 @@ class SageMakerStandIn:
     """The services, by the addresses at which boto3 finds them, and what their jobs run on."""
 
     endpoints: Mapping[str, str]
-    context: JobContext
+    context: TrainingJobContext
 
 
 @contextmanager
@@ -52,14 +52,14 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
             store.create(name)
         user_store = ObjectStore(client("s3", endpoint, key="rehearsal"))
         standing = [
-            KeptBucket(*folder, user_store) for folder in folders.items() if folder[1].is_dir()
+            KeptBucket.fill(name, path, user_store)
+            for name, path in folders.items()
+            if path.is_dir()
         ]
-        for bucket in standing:
-            bucket.fill()
-        streams = LogStreams(endpoint, faults.late)
+        streams = LogStreams(endpoint, faults)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
-        context = JobContext(
+        context = TrainingJobContext(
             chosen,
             store,
             streams,

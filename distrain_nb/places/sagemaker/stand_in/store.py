@@ -1,28 +1,22 @@
-"""Objects in S3 as the job's role meets them, and folders that are kept there.
-
-Secrets that a job names, in moto's Secrets Manager: their values say that they are made up.
-"""
+"""Objects in S3 as the job's role meets them, and folders that are kept there."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import IO, Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
 from distrain_nb.backends.uploads import Folder
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
-from distrain_nb.rehearsal.faults import secret_value
-from distrain_nb.rehearsal.job_folder import PIECE, BucketFolder, JobFolder, ignoring_job_errors
-from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
+from distrain_nb.rehearsal.bucket_folder import BucketFolder
+from distrain_nb.rehearsal.job_folder import PIECE, JobFolder, Version, ignoring_job_errors
 
+DATA = "rehearsal/s3"  # a folder for each bucket, with what a rehearsal finds in it
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 
 
@@ -113,26 +107,21 @@ class KeptBucket:
     """A bucket and the folder of our home that stands for it, which keeps what jobs write there."""
 
     name: str
-    folder: Path
     store: ObjectStore
-    _versions: dict[str, str] = field(default_factory=dict)
-    _busy: Lock = field(default_factory=Lock)
+    folder: BucketFolder
 
-    def fill(self) -> None:
-        """Have objects of the folder's files."""
-        self.store.fill(self.name, self.folder)
-        self._versions = self.store.versions(self.name)
+    @classmethod
+    def fill(cls, name: str, folder: Path, store: ObjectStore) -> KeptBucket:
+        """Have objects of the folder's files in the bucket, which is there."""
+        store.fill(name, folder)
+        return cls(name, store, BucketFolder(folder, store.versions(name)))
 
     def save(self) -> Iterator[str]:
         """Have the folder as the bucket is now; says what is not kept."""
-        with self._busy:
-            versions = self.store.versions(self.name)
-            yield from BucketFolder(self.folder).update(
-                (key for key, _ in versions.items() - self._versions.items()),
-                self._versions.keys() - versions.keys(),
-                lambda key: self.store.pieces(S3Location(self.name, key)),
-            )
-            self._versions = versions
+        return self.folder.update(
+            lambda: self.store.versions(self.name),
+            lambda key: self.store.pieces(S3Location(self.name, key)),
+        )
 
 
 @dataclass
@@ -142,7 +131,7 @@ class SyncedFolder:
     folder: JobFolder
     place: S3Location
     store: ObjectStore
-    _saved: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _saved: dict[str, Version] = field(default_factory=dict)
 
     def restore(self) -> None:
         """Bring here what is kept there.
@@ -153,36 +142,12 @@ class SyncedFolder:
         for key in self.store.keys(start):
             data = self.store.pieces(S3Location(start.bucket, key))
             self.folder.write(key[len(start.key) :], data)
-        self._saved = dict(self._versions())
+        self._saved = self.folder.versions()
 
     def save(self) -> None:
         """Keep what has been written since the last time."""
-        for name, version in self._versions():
+        for name, version in self.folder.versions().items():
             if self._saved.get(name) != version:
                 with ignoring_job_errors(), self.folder.open(name) as file:
                     self.store.write(self.place.below(name), file)
                     self._saved[name] = version
-
-    def _versions(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for name, stat in self.folder.files():
-            yield name, (stat.st_mtime_ns, stat.st_size)
-
-
-def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None:
-    """Create every secret that the job's variables name; `NAME#KEY` is a JSON object's."""
-    named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
-    values: dict[str, Any] = {}
-    for address in named.values():
-        name, _, key = address.partition("#")
-        if key:
-            values.setdefault(name, {})[key] = secret_value(address)
-        else:
-            values[name] = secret_value(name)
-    store = client("secretsmanager", endpoint, region)
-    for name, value in values.items():
-        text = value if isinstance(value, str) else json.dumps(value)
-        try:
-            store.create_secret(Name=name.rpartition(":")[2], SecretString=text)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ResourceExistsException":
-                raise

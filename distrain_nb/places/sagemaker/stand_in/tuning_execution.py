@@ -6,161 +6,22 @@ import logging
 import math
 import secrets
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
-from distrain_nb.places.sagemaker.stand_in.protocol import invalid
+from distrain_nb.places.sagemaker.stand_in.refusals import INTERNAL
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, most_epochs
 from distrain_nb.rehearsal.tuning_thread import TuningThread
-from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine, require
+from distrain_nb.tuning.engine import Ending, Outcome, SearchEngine
 from distrain_nb.tuning.loop import COUNTED
 from distrain_nb.tuning.reports import Row
 from distrain_nb.tuning.spec import HyperbandStopping, Search, Value
 
 if TYPE_CHECKING:
-    from distrain_nb.places.sagemaker.stand_in.attempt import TrainingJob
+    from distrain_nb.places.sagemaker.stand_in.execution import TrainingJobExecution
     from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService
-
-EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
-_MOST_RANGES = 30
-_KINDS = ("Integer", "Continuous", "Categorical")
-
-
-def refuse_tuning(request: Mapping[str, Any]) -> None:
-    """Raise ApiError for a tuning job that the service would not take, or that a rehearsal can't
-    run. The trials' own job is for others to look at."""
-    config, definition = request["HyperParameterTuningJobConfig"], definition_of(request)
-    _check_rehearsed(request, definition)
-    _check_objective(config, definition)
-    _check_ranges(config, definition)
-    _check_strategy(config, definition)
-
-
-def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the definition of the trials' job. Raises ApiError where there isn't one."""
-    if bool(request.get("TrainingJobDefinition")) == bool(request.get("TrainingJobDefinitions")):
-        raise invalid(
-            "You must specify either TrainingJobDefinition or TrainingJobDefinitions, not both."
-        )
-    if "TrainingJobDefinitions" in request:
-        raise invalid("A rehearsal tunes one TrainingJobDefinition.")
-    definition: Mapping[str, Any] = request["TrainingJobDefinition"]
-    return definition
-
-
-def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the kind and the range of each parameter."""
-    for kind in _KINDS:
-        for entry in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
-            yield kind, entry
-
-
-def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int | None:
-    """Return Hyperband's `MaxResource`, or what the service takes for it; None without any."""
-    resource = (
-        config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
-    )
-    fixed = definition.get("StaticHyperParameters", {})
-    candidates = [resource, *(fixed.get(name) for name in EPOCHS)]
-    return next(
-        (int(candidate) for candidate in candidates if candidate and str(candidate).isdecimal()),
-        None,
-    )
-
-
-def _check_rehearsed(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    if "ResourceConfig" not in definition:
-        raise invalid("A rehearsal needs the ResourceConfig of the training jobs.")
-    for name in ("TuningObjective", "HyperParameterRanges"):
-        if name in definition:
-            raise invalid(f"{name} is for several TrainingJobDefinitions only.")
-    if request.get("Autotune") and not list(ranges_of(request["HyperParameterTuningJobConfig"])):
-        raise invalid("A rehearsal has no ranges of its own: give some beside Autotune.")
-    try:
-        require("optuna", "a rehearsal of a tuning job")
-    except DistrainError as missing:
-        raise invalid(str(missing)) from None
-
-
-def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    objective = config.get("HyperParameterTuningJobObjective")
-    if not objective:
-        raise invalid("HyperParameterTuningJobObjective is required for a custom algorithm.")
-    defined = definition["AlgorithmSpecification"].get("MetricDefinitions", ())
-    if objective["MetricName"] not in [metric["Name"] for metric in defined]:
-        raise invalid(
-            f"The objective metric {objective['MetricName']} must be one of the metrics that "
-            "MetricDefinitions of the AlgorithmSpecification define."
-        )
-
-
-def _check_ranges(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    ranges = list(ranges_of(config))
-    names = Counter(entry["Name"] for _, entry in ranges)
-    if not ranges:
-        raise invalid("ParameterRanges must have at least one hyperparameter to tune.")
-    if len(ranges) > _MOST_RANGES:
-        raise invalid(f"There are {len(ranges)} parameter ranges; at most {_MOST_RANGES} can be.")
-    both = names.keys() & definition.get("StaticHyperParameters", {}).keys()
-    for name in (*(name for name, count in names.items() if count > 1), *sorted(both)):
-        raise invalid(f"Hyperparameter {name} is given more than once.")
-    for kind, entry in ranges:
-        if kind != "Categorical":
-            _check_bounds(kind, entry)
-
-
-def _check_bounds(kind: str, entry: Mapping[str, Any]) -> None:
-    read = int if kind == "Integer" else float
-    try:
-        low, high = read(entry["MinValue"]), read(entry["MaxValue"])
-    except ValueError:
-        raise invalid(
-            f"{entry['Name']}: MinValue and MaxValue must be of type {kind}, not "
-            f"{entry['MinValue']!r} and {entry['MaxValue']!r}."
-        ) from None
-    if not low < high:
-        raise invalid(f"{entry['Name']}: MinValue {low} must be less than MaxValue {high}.")
-    scaling = entry.get("ScalingType")
-    if scaling == "Logarithmic" and low <= 0:
-        raise invalid(f"{entry['Name']}: Logarithmic scaling works for values greater than 0 only.")
-    if scaling == "ReverseLogarithmic" and (kind == "Integer" or not 0 <= low < high < 1):
-        raise invalid(
-            f"{entry['Name']}: ReverseLogarithmic scaling works for continuous ranges within "
-            "0 <= x < 1.0 only."
-        )
-
-
-def _check_strategy(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    strategy, limits = config["Strategy"], config["ResourceLimits"]
-    early = config.get("TrainingJobEarlyStoppingType", "Off")
-    if strategy == "Grid":
-        _check_grid(config)
-    elif "MaxNumberOfTrainingJobs" not in limits:
-        raise invalid(f"MaxNumberOfTrainingJobs is required for the strategy {strategy}.")
-    if strategy == "Hyperband" and early != "Off":
-        raise invalid("TrainingJobEarlyStoppingType must be Off with the strategy Hyperband.")
-    if strategy == "Hyperband" and most_epochs(config, definition) is None:
-        raise invalid(
-            "MaxResource must be given, or be inferred from one of the static hyperparameters "
-            f"{', '.join(EPOCHS)}."
-        )
-    if strategy != "Hyperband" and config.get("StrategyConfig"):
-        raise invalid("HyperbandStrategyConfig is for the strategy Hyperband only.")
-
-
-def _check_grid(config: Mapping[str, Any]) -> None:
-    count = 1
-    for kind, entry in ranges_of(config):
-        if kind != "Categorical":
-            raise invalid(f"{entry['Name']}: the strategy Grid takes categorical parameters only.")
-        count *= len(entry["Values"])
-    most = config["ResourceLimits"].get("MaxNumberOfTrainingJobs", count)
-    if most != count:
-        raise invalid(f"MaxNumberOfTrainingJobs {most} must be the grid's {count}, or left out.")
-
 
 _log = logging.getLogger(__name__)
 
@@ -185,22 +46,22 @@ class TuningTrial:
 
     number: int
     values: Mapping[str, Value]
-    job: TrainingJob
+    execution: TrainingJobExecution
     objective: Mapping[str, str]
     begin: float
 
     @property
     def status(self) -> str:
-        return str(self.job.record.description()["TrainingJobStatus"])
+        return str(self.execution.job.record.description()["TrainingJobStatus"])
 
     def reported(self) -> list[float]:
         """Return the values of the objective so far."""
-        values = self.job.record.values(self.objective["MetricName"])
+        values = self.execution.job.record.values(self.objective["MetricName"])
         return [value for value in values if math.isfinite(value)]
 
     def summary(self, tuning_job: str) -> dict[str, Any]:
         """Describe the trial as `ListTrainingJobsForHyperParameterTuningJob` does."""
-        description = self.job.record.description()
+        description = self.execution.job.record.description()
         fields = {name: description[name] for name in _SUMMARY if name in description}
         fields["TuningJobName"] = tuning_job
         fields["TunedHyperParameters"] = as_hyperparameters(self.values)
@@ -220,6 +81,8 @@ class TuningJob(TuningThread[TuningTrial]):
 
     `earlier` are the trials of the jobs that it starts from.
     """
+
+    internal = INTERNAL
 
     def __init__(
         self,
@@ -272,9 +135,9 @@ class TuningJob(TuningThread[TuningTrial]):
             self._definition, name, self.arn, as_hyperparameters(values), goal
         )
         job_request["Tags"] = self.request.get("Tags", [])
-        job = self._jobs.start(region, job_request)
+        execution = self._jobs.start(region, job_request)
         self.changed = time.time()
-        self.trials[number] = TuningTrial(number, values, job, self.objective, self.changed)
+        self.trials[number] = TuningTrial(number, values, execution, self.objective, self.changed)
 
     def look(self, trial: TuningTrial) -> bool:
         if trial.status in OVER:
@@ -283,7 +146,7 @@ class TuningJob(TuningThread[TuningTrial]):
 
     def stop(self, trial: TuningTrial, why: str) -> None:
         _log.info("trial %s is stopped: %s", trial.number, why or "the tuning job ends")
-        self._jobs.end(trial.job)
+        trial.execution.cancel()
 
     def ending(self, trial: TuningTrial) -> Ending:
         if trial.status == "Failed" or not trial.reported():
@@ -319,18 +182,10 @@ class TuningJob(TuningThread[TuningTrial]):
         most = patience.get("MaxNumberOfTrainingJobsNotImproving")
         return bool(most and values and len(values) - values.index(max(values)) > most)
 
-    def end(self) -> None:
-        if self.cancelled.is_set():
-            self._enter("Stopped")
-        elif self.with_ending(*COUNTED):
-            self._enter("Completed")
-        else:
-            self.reason = _ALL_FAILED
-            self._enter("Failed")
-
-    def fail(self, error: Exception) -> None:
-        self.reason = f"InternalServerError: {error!r}"
-        self._enter("Failed")
+    def finish(self, end: Literal["succeeded", "failed", "cancelled"], reason: str = "") -> None:
+        if end == "failed":
+            self.reason = reason or _ALL_FAILED
+        self._enter({"succeeded": "Completed", "failed": "Failed", "cancelled": "Stopped"}[end])
 
     def _enter(self, status: str) -> None:
         self.changed = time.time()

@@ -8,22 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from distrain_nb.places.sagemaker.stand_in.jobs import TrainingJobService, page_of
-from distrain_nb.places.sagemaker.stand_in.protocol import (
+from distrain_nb.places.sagemaker.stand_in.refusals import (
     ACCOUNT,
     invalid,
     no_tuning_job,
     tuning_job_taken,
 )
-from distrain_nb.places.sagemaker.stand_in.tuning_execution import (
-    TuningJob,
-    definition_of,
-    refuse_tuning,
-    training_job,
-)
+from distrain_nb.places.sagemaker.stand_in.tuning_checks import definition_of, refuse_tuning
+from distrain_nb.places.sagemaker.stand_in.tuning_execution import TuningJob, training_job
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import Value
 
-_HIDDEN = ("Tags",)
 _COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
 _COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
 _ORDER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -61,20 +56,20 @@ class TuningJobService:
         self._jobs.permit("CreateHyperParameterTuningJob", arn)
         refuse_tuning(request)
         definition = definition_of(request)
-        self._jobs.check(region, training_job(definition, "checked", arn, {}, ""))
+        self._jobs.refuse(region, training_job(definition, "checked", arn, {}, ""))
         earlier = list(self._warm_start(region, request))
         with self._lock:
             if arn in self._tuning_jobs:
                 raise tuning_job_taken(arn)
             self._tuning_jobs[arn] = job = TuningJob(arn, request, self._jobs, earlier)
         job.start()
-        self._jobs.answer()
+        self._jobs.lose_answer()
         return {"HyperParameterTuningJobArn": arn}
 
     def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the tuning job as it stands."""
         job = self._find("DescribeHyperParameterTuningJob", region, request)
-        fields = {name: value for name, value in job.request.items() if name not in _HIDDEN}
+        fields = {name: value for name, value in job.request.items() if name != "Tags"}
         fields |= _shared_fields(job)
         best = job.best()
         if best is not None:

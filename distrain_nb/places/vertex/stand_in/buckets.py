@@ -21,13 +21,13 @@ import httpx
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
-from distrain_nb.rehearsal.job_folder import BucketFolder, JobFolder, ignoring_job_errors
+from distrain_nb.rehearsal.bucket_folder import BucketFolder
+from distrain_nb.rehearsal.job_folder import JobFolder, Version, ignoring_job_errors
 from distrain_nb.worker.files.disk import files_below
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
 _NAME = re.compile(r"[a-z0-9](?!.*\.\.)[a-z0-9._-]{1,220}[a-z0-9]")  # of a bucket
 
-_Version = tuple[int, int]  # when a file was written, in ns, and its size
 _Link = tuple[str, int, int]  # a link's name, its inode, and when that was changed, in ns
 
 
@@ -38,19 +38,19 @@ class Bucket:
     name: str
     folder: Path
     http: httpx.Client
-    _settled: dict[str, tuple[_Version, str]] = field(default_factory=dict)
+    _settled: dict[str, tuple[Version, str]] = field(default_factory=dict)
     _tried: dict[str, str] = field(default_factory=dict)  # the objects that were to become files
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
         """Upload files that replicas wrote, and download objects that others uploaded."""
         with self._busy:
-            files, objects = _versions(self.folder), self._objects()
+            files, objects = JobFolder(self.folder).versions(), self._objects()
             for name in sorted(files.keys() | objects.keys() | self._settled.keys()):
                 with ignoring_job_errors():
                     self._settle(name, files.get(name), objects.get(name))
 
-    def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
+    def _settle(self, name: str, file: Version | None, generation: str | None) -> None:
         """Settle a file and an object of one name. The file wins: a program is writing it right
         now."""
         known_file, known_generation = self._settled.get(name, (None, None))
@@ -92,7 +92,7 @@ class Bucket:
         response = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
         return str(response.json()["generation"])
 
-    def _download(self, name: str) -> _Version:
+    def _download(self, name: str) -> Version:
         path = f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}"
         data = self._http("GET", path, params={"alt": "media"}).content
         stat = JobFolder(self.folder).write(name, [data])
@@ -102,12 +102,6 @@ class Bucket:
         answer = self.http.request(method, path, **more)
         answer.raise_for_status()
         return answer
-
-
-def _versions(folder: Path) -> dict[str, _Version]:
-    """Return the files of a folder, by name."""
-    files = JobFolder(folder).files()
-    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in files}
 
 
 def _links(folder: Path) -> Iterator[_Link]:
@@ -136,7 +130,7 @@ class Buckets:
     data: Path
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
-    _saved: dict[str, dict[str, _Version]] = field(default_factory=dict)
+    _standing: dict[str, BucketFolder] = field(default_factory=dict)
     _links: dict[str, frozenset[_Link]] = field(default_factory=dict)
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -151,7 +145,8 @@ class Buckets:
                 target = self.folder / name / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, target)
-            self._saved[name] = _versions(self.folder / name)
+            mirror = JobFolder(self.folder / name)
+            self._standing[name] = BucketFolder(self.data / name, mirror.versions())
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Return every bucket that there is now."""
@@ -167,15 +162,9 @@ class Buckets:
         """Have what jobs wrote to the buckets that came from `data` there too; says what is not
         kept."""
         with self._busy:
-            for name, earlier in self._saved.items():
-                mirror = self.folder / name
-                versions = _versions(mirror)
-                yield from BucketFolder(self.data / name).update(
-                    (path for path, _ in versions.items() - earlier.items()),
-                    earlier.keys() - versions.keys(),
-                    JobFolder(mirror).pieces,
-                )
-                self._saved[name] = versions
+            for name, standing in self._standing.items():
+                mirror = JobFolder(self.folder / name)
+                yield from standing.update(mirror.versions, mirror.pieces)
             for name, links in self._links.items():
                 yield from _without_new_links(self.data / name, links)
 
@@ -184,7 +173,7 @@ class Buckets:
         mirror."""
         below = {path.name: path for path in self.data.glob("*") if path.is_dir()}
         for name, folder in below.items():
-            if name not in self._saved and name not in self._links:
+            if name not in self._standing and name not in self._links:
                 self._links[name] = frozenset(_links(folder))
         return below | {bucket.name: bucket.folder for bucket in self.mounted()}
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
 
 from distrain_nb.places.vertex.stand_in.refusals import invalid, quota_exceeded
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
+from distrain_nb.rehearsal.paging import page_at
 
 if TYPE_CHECKING:
     from google.cloud.logging_v2.types import ListLogEntriesRequest
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 SERVICE = "service"
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LATE_ONES = 7
 _MAX_PAGE, _PAGE = 1000, 50
 _ORDERS = ("", "timestamp asc", "timestamp desc")
 _CLAUSE = re.compile(
@@ -76,8 +76,7 @@ class Entries:
             # no two in the same microsecond, so that the times alone give the order
             self._last = max(time.time_ns() // 1000, self._last + 1)
             when = self._last / 1e6
-            late = len(self._stored) % _LATE_ONES == _LATE_ONES - 1
-            received = self._last + (round(1e6 * self._faults.late) if late else 0)
+            received = self._last + round(1e6 * self._faults.delay(len(self._stored)))
             entry = _entry(self._last, received, fields, text)
             self._stored.append(StoredEntry(when, received / 1e6, fields, entry))
 
@@ -101,12 +100,9 @@ class Entries:
         matching.sort(key=lambda stored: (stored.time, stored.entry.insert_id))
         if request.order_by.endswith("desc"):
             matching.reverse()
-        start = int(request.page_token or 0)
-        end = start + min(request.page_size or _PAGE, _MAX_PAGE)
-        return ListLogEntriesResponse(
-            entries=[entry_stored.entry for entry_stored in matching[start:end]],
-            next_page_token=str(end) if end < len(matching) else "",
-        )
+        size = min(request.page_size or _PAGE, _MAX_PAGE)
+        entries, token = page_at([stored.entry for stored in matching], request.page_token, size)
+        return ListLogEntriesResponse(entries=entries, next_page_token=token)
 
 
 def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> LogEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 
 def invalid(text: str) -> ApiError:

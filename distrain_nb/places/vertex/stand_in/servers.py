@@ -17,14 +17,15 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
 from distrain_nb.rehearsal.access import is_ours
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.rehearsal.failures import ApiError
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.entries import Entries
-    from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
+    from distrain_nb.places.vertex.stand_in.jobs import JobService
     from distrain_nb.places.vertex.stand_in.metadata import MetadataService
+    from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
     from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
-    from distrain_nb.places.vertex.stand_in.tuning import HyperparameterTuningService
+    from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -90,7 +91,7 @@ def _of_jobs(kind: str, jobs: Any) -> _Methods:
         f"List{kind}s": jobs.list,
         f"Cancel{kind}": lambda request: jobs.cancel(request.name),
     }
-    return methods_of(answers, {f"Cancel{kind}": _nothing})
+    return methods_of(answers, {f"Cancel{kind}": lambda _: Empty().SerializeToString()})
 
 
 def methods_of(
@@ -144,10 +145,6 @@ def method(
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, kind.deserialize, serialize)
-
-
-def _nothing(_: None) -> bytes:
-    return Empty().SerializeToString()
 
 
 _OPERATION = Operation.SerializeToString

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from distrain_nb.config import private_home
 from distrain_nb.places.vertex.stand_in.buckets import buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
-from distrain_nb.places.vertex.stand_in.jobs import JobService, PipelineService
-from distrain_nb.places.vertex.stand_in.metadata import MetadataService, Resources
+from distrain_nb.places.vertex.stand_in.execution import CustomJobContext
+from distrain_nb.places.vertex.stand_in.jobs import JobService
+from distrain_nb.places.vertex.stand_in.metadata import MetadataService
+from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
+from distrain_nb.places.vertex.stand_in.resources import Resources
 from distrain_nb.places.vertex.stand_in.servers import (
     job_service,
     logging_service,
@@ -22,7 +25,7 @@ from distrain_nb.places.vertex.stand_in.servers import (
     tensorboard_service,
 )
 from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
-from distrain_nb.places.vertex.stand_in.tuning import HyperparameterTuningService
+from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService
 from distrain_nb.program.program import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
@@ -58,7 +61,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
             stored.create(name)
         report("starting the rehearsal's Vertex AI")
         entries = Entries(faults)
-        jobs = JobService(chosen, stored, entries, faults)
+        jobs = JobService(CustomJobContext(chosen, stored, entries, faults))
         tuning = HyperparameterTuningService(jobs, folder / "metrics")
         resources = stack.enter_context(closing(Resources(home / "experiments.db")))
         services = (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.jobs import page
-from distrain_nb.places.vertex.stand_in.metadata import Resources, Scalar, finished_operation
+from distrain_nb.places.vertex.stand_in.metadata import finished_operation
 from distrain_nb.places.vertex.stand_in.refusals import invalid
-from distrain_nb.rehearsal.faults import ApiError
+from distrain_nb.places.vertex.stand_in.resources import Resources, Scalar
+from distrain_nb.rehearsal.failures import ApiError
 
 if TYPE_CHECKING:
     from google.longrunning.operations_pb2 import Operation
-    from google.protobuf.timestamp_pb2 import Timestamp
 
 
 _ID = re.compile(r"[a-z0-9-]{1,128}")
@@ -107,7 +107,11 @@ class TensorboardService:
             self._resources.get(types.TensorboardTimeSeries, name)
             pb = type(data).pb(data)
             self._resources.write(
-                name, (Scalar(v.step, _seconds(v.wall_time), v.scalar.value) for v in pb.values)
+                name,
+                (
+                    Scalar(v.step, v.wall_time.seconds + v.wall_time.nanos / 1e9, v.scalar.value)
+                    for v in pb.values
+                ),
             )
         return types.WriteTensorboardRunDataResponse()
 
@@ -135,7 +139,3 @@ def _valid(identifier: str) -> str:
     if not _ID.fullmatch(identifier):
         raise invalid(f"{identifier!r} is not a valid resource ID: 1 to 128 of [a-z0-9-].")
     return identifier
-
-
-def _seconds(time: Timestamp) -> float:
-    return time.seconds + time.nanos / 1e9
