@@ -20,20 +20,29 @@ WINDOWS = 10
 STEPS = 100  # of each window
 
 
-def written(folder: Path, *ranks: dict[str, float], workers: int = 2) -> StepTimes:
+def written(
+    folder: Path, *ranks: dict[str, float], workers: int = 2, gradient_bytes: float = 25e6
+) -> StepTimes:
     """Write ten windows for each rank, whose seconds a step are those; the first step is slow."""
     for rank, seconds in enumerate(ranks):
-        write(folder, rank, 1, 1, {kind: 50 * value for kind, value in seconds.items()}, workers)
+        first = {kind: 50 * value for kind, value in seconds.items()}
+        write(folder, rank, 1, 1, first, workers, gradient_bytes)
         for window in range(1, WINDOWS + 1):
-            write(folder, rank, 1 + window * STEPS, STEPS, seconds, workers)
+            write(folder, rank, 1 + window * STEPS, STEPS, seconds, workers, gradient_bytes)
     return step_times(folder)
 
 
 def write(
-    folder: Path, rank: int, step: int, steps: int, seconds: dict[str, float], workers: int
+    folder: Path,
+    rank: int,
+    step: int,
+    steps: int,
+    seconds: dict[str, float],
+    workers: int,
+    gradient_bytes: float = 25e6,
 ) -> None:
     zero = dict.fromkeys(("data", "compute", "exchange", "save", "rest"), 0.0)
-    facts = {"steps": steps, "loader workers": workers, "gradient bytes": 25e6}
+    facts = {"steps": steps, "loader workers": workers, "gradient bytes": gradient_bytes}
     place = folder / EVENTS_FOLDER / STEP_TIMES_FOLDER / f"rank-{rank}"
     append(place, step, {**zero, **seconds, **facts})
 
@@ -62,6 +71,12 @@ def test_a_long_exchange_is_named(tmp_path: Path) -> None:
     (finding,) = written(tmp_path, both, both).findings
     assert finding.code == "time.exchange"
     assert "the exchange takes 40 % of a step (40 ms for 25 MB of gradients)" in finding.message
+
+
+def test_few_gradients_are_told_in_bytes(tmp_path: Path) -> None:
+    both = {"compute": 0.06, "exchange": 0.04}
+    (finding,) = written(tmp_path, both, both, gradient_bytes=36).findings
+    assert "(40 ms for 36 B of gradients)" in finding.message
 
 
 def test_the_rank_that_comes_last_is_named_with_its_reason(tmp_path: Path) -> None:

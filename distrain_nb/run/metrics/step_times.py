@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.traffic import size
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
 from distrain_nb.run.metrics.records import POINT, Points
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
@@ -254,10 +255,10 @@ class StepTimes:
         share = seconds / self.step_s
         if share < EXCHANGE_SHARE:
             return None
-        size = f" ({_ms(seconds)} for {self.gradient_bytes / 1e6:.3g} MB of gradients)"
+        gradients = f" ({_ms(seconds)} for {size(self.gradient_bytes)} of gradients)"
         return _warning(
             "time.exchange",
-            f"the exchange takes {_percent(share)} of a step{size if self.gradient_bytes else ''}: "
+            f"the exchange takes {_percent(share)} of a step{gradients if self.gradient_bytes else ''}: "
             "write larger batches, or accumulate gradients (with model.no_sync():), "
             "or compare places with %distrain advise",
         )
