@@ -82,9 +82,11 @@ style: $(INSTALLED)
 page: $(INSTALLED)
 	$(BIN)/python scripts/page.py build
 
-# Of every state, at two widths in both themes: out/pictures/index.html shows all.
+# Of every state, at two widths in both themes: out/pictures/index.html shows all. And README's
+# moving one, docs/run.webp.
 pictures: $(INSTALLED) services
 	$(BIN)/python -m scripts.pictures
+	$(BIN)/python -m scripts.pictures.moving
 
 # The site, in out/docs. A link or an anchor that leads nowhere fails it.
 docs: $(INSTALLED)

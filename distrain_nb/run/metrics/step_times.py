@@ -255,10 +255,11 @@ class StepTimes:
         share = seconds / self.step_s
         if share < EXCHANGE_SHARE:
             return None
-        gradients = f" ({_ms(seconds)} for {size(self.gradient_bytes)} of gradients)"
+        count = self.gradient_bytes
+        gradients = f" ({_ms(seconds)} for {size(count)} of gradients)" if count else ""
         return _warning(
             "time.exchange",
-            f"the exchange takes {_percent(share)} of a step{gradients if self.gradient_bytes else ''}: "
+            f"the exchange takes {_percent(share)} of a step{gradients}: "
             "write larger batches, or accumulate gradients (with model.no_sync():), "
             "or compare places with %distrain advise",
         )
