@@ -138,6 +138,18 @@ def test_each_rank_is_a_chart_of_its_kinds(tmp_path: Path) -> None:
     assert finer[0]["value"][-1] == pytest.approx(60)
 
 
+@pytest.mark.parametrize(("ranks", "first"), [(12, 0), (13, 9)])
+def test_of_many_ranks_the_late_one_is_the_first_chart(
+    tmp_path: Path, ranks: int, first: int
+) -> None:
+    fast, slow = {"compute": 0.3, "exchange": 0.2}, {"compute": 0.48, "exchange": 0.02}
+    written(tmp_path, *(slow if rank == 9 else fast for rank in range(ranks)))
+    metrics = Metrics(tmp_path, events=StepTimesFolder(tmp_path))
+    metrics.read()
+    others = [rank for rank in range(ranks) if rank != first]
+    assert metrics.tags == tuple(f"ms a step, rank {rank}" for rank in (first, *others))
+
+
 def test_step_times_are_no_metrics_of_the_program(tmp_path: Path) -> None:
     written(tmp_path, {"compute": 0.1})
     append(tmp_path / EVENTS_FOLDER, 1, {"loss": 0.5})
