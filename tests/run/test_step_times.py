@@ -148,6 +148,15 @@ def test_of_many_ranks_the_late_one_is_the_first_chart(
     metrics.read()
     others = [rank for rank in range(ranks) if rank != first]
     assert metrics.tags == tuple(f"ms a step, rank {rank}" for rank in (first, *others))
+    text = drawing.charts(metrics)
+    assert (text.index("rank 9 arrives") < text.index("<path")) == (ranks > 12)
+
+
+def test_step_times_of_more_ranks_than_are_drawn_are_elsewhere(tmp_path: Path) -> None:
+    written(tmp_path, *[{"compute": 0.1}] * 61)
+    metrics = Metrics(tmp_path, events=StepTimesFolder(tmp_path))
+    metrics.read()
+    assert "the first 60 of 61 ranks; run.step_times() has all" in drawing.charts(metrics)
 
 
 def test_step_times_are_no_metrics_of_the_program(tmp_path: Path) -> None:
