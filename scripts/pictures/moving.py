@@ -1,6 +1,6 @@
 """Records README's first cell in a real JupyterLab, at the speed at which it happened.
 
-`python -m scripts.pictures.moving` writes `docs/run.webp`. The run has five times as many steps as
+`python -m scripts.pictures.moving` writes `docs/run.webp`. The run has ten times as many steps as
 README's, so that there is something to watch. README's own ran once before: PyTorch is preloaded.
 """
 
@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 1080, 1250
 SHORTEST_MS = 80  # of a frame
 FIRST_S, LAST_S = 1.2, 3.0  # how long the first frame and the last one stay
 QUALITY = 70
-LONGER = {"range(200)": "range(1000)", "lr=0.01": "lr=0.002", "step % 20": "step % 200"}
+LONGER = {"range(200)": "range(2000)", "lr=0.01": "lr=0.001", "step % 20": "step % 400"}
 
 
 @dataclass

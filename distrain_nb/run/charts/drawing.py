@@ -72,8 +72,8 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     y_ranges = [_y_range(curve, height) for curve in curves.values()]
     margin = left_room(text for y_range in y_ranges for _, text in ticks(Y_AXIS, *y_range))
     style = f"--dn-left:{margin:.0f}px;--dn-plot:{height}px"
-    said = _notes((*metrics.notes, figure.left_out(metrics.keys, metrics.stacked)))
-    above, below = (said, "") if len(tags) > MOST_ABOVE_NOTES else ("", said)
+    sentences = _notes((*metrics.notes, figure.left_out(metrics.keys, metrics.stacked)))
+    above, below = (sentences, "") if len(tags) > MOST_ABOVE_NOTES else ("", sentences)
     legend = _legend(colours, metrics.in_bands)
     return f'<div class="dn-sheet" style="{style}">{above}{legend}{body}{below}</div>'
 

@@ -81,11 +81,11 @@ class StepTimesFolder(EventFolder):
         if self._shown is None:
             late = self.times().late if len(self.times().ranks) > MOST_IN_ORDER else {}
 
-            def place(key: Key) -> tuple[bool, int]:
+            def order(key: Key) -> tuple[bool, int]:
                 rank = _rank_of(key.series)
                 return rank not in late, rank
 
-            keys = sorted(super().keys, key=place)
+            keys = sorted(super().keys, key=order)
             shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
             titles = {key.series: f"ms a step, {key.series.replace('-', ' ')}" for key in shown}
             self._shown = tuple(Key(key.tag, titles[key.series]) for key in shown)
