@@ -82,9 +82,11 @@ style: $(INSTALLED)
 # Builds the files that the widgets and JupyterLab's extension load, as an install does, again.
 page: $(PAGE)
 
-# Of every state, at two widths in both themes: out/pictures/index.html shows all.
+# Of every state, at two widths in both themes: out/pictures/index.html shows all. And README's
+# moving one, docs/run.webp.
 pictures: $(PAGE) services
 	$(BIN)/python -m scripts.pictures
+	$(BIN)/python -m scripts.pictures.moving
 
 # The site, in out/docs. A link or an anchor that leads nowhere fails it.
 docs: $(INSTALLED)

@@ -14,6 +14,7 @@ is 1 where something fails.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -170,10 +171,14 @@ class Environment:
         uv, row = ("uv", "pip", "install", "--python", self.python, "--no-build"), self.row
         run("uv", "venv", "--python", row.python, self.python.parents[1], folder=self.folder)
         wheel = f"distrain-nb @ {self.wheel.as_uri()}"
-        run(*uv, "--resolution", row.resolution, wheel, row.front_end, folder=self.folder)
+        # Of a wheel's requirements `lowest-direct` takes the newest: they are not direct.
+        direct = ("-r", ROOT / "pyproject.toml", row.front_end)
+        run(*uv, "--resolution", row.resolution, wheel, *direct, folder=self.folder)
         run(*uv, *OF_TESTS, folder=self.folder)  # changes nothing that is there
         listed = run("uv", "pip", "freeze", "--python", self.python, folder=self.folder)
         versions = dict(line.split("==") for line in listed.splitlines() if "==" in line)
+        if row.oldest and not f"{versions['ipython']}.".startswith(f"{oldest('ipython')}."):
+            raise Failed(f"IPython {versions['ipython']} is not the oldest")
         names = (row.module, *NAMED)
         self.versions = ", ".join(f"{name} {versions[name]}" for name in names)
 
@@ -201,6 +206,12 @@ class Environment:
             with suppress(OSError):
                 if file.read_bytes().startswith(os.fsencode(self.folder)):
                     os.kill(int(file.parent.name), signal.SIGTERM)
+
+
+def oldest(package: str) -> str:
+    """Return the lowest version that `pyproject.toml` allows."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return re.findall(rf'"{package}>=([\d.]+)', text)[0]
 
 
 def built(folder: Path) -> Path:

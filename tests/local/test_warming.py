@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,10 @@ import psutil
 import pytest
 
 from distrain_nb import api
+from distrain_nb.worker.files.request import Warming
+from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.supervisor.forkserver import ForkServer
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
 
@@ -165,3 +169,25 @@ def test_what_a_control_group_leaves(tmp_path: Path) -> None:
     (groups / "b/memory.max").unlink()
     (groups / "memory/a/memory.limit_in_bytes").unlink()
     assert system.available(proc, groups) == 80 << 10
+
+
+# As MKL does: C code at the end of the thread that has imported it. It takes half a second.
+ENDS_SLOWLY = """
+import ctypes, os, threading
+libc, key = ctypes.CDLL(None), ctypes.c_uint()
+assert not libc.pthread_key_create(ctypes.byref(key), libc.usleep)
+assert not libc.pthread_setspecific(key, ctypes.c_void_p(500_000))
+THREAD = threading.get_native_id()
+"""
+
+
+def test_nothing_is_forked_while_the_thread_that_imports_is_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends_slowly.py").write_text(ENDS_SLOWLY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    server = ForkServer(tmp_path / "address", 1.0)
+    server._warm(Warming(Owner.of(os.getpid()), ("ends_slowly",)))
+    server._end_warming()
+    thread = importlib.import_module("ends_slowly").THREAD
+    assert not Path(f"/proc/self/task/{thread}").exists()

@@ -20,20 +20,29 @@ WINDOWS = 10
 STEPS = 100  # of each window
 
 
-def written(folder: Path, *ranks: dict[str, float], workers: int = 2) -> StepTimes:
+def written(
+    folder: Path, *ranks: dict[str, float], workers: int = 2, gradient_bytes: float = 25e6
+) -> StepTimes:
     """Write ten windows for each rank, whose seconds a step are those; the first step is slow."""
     for rank, seconds in enumerate(ranks):
-        write(folder, rank, 1, 1, {kind: 50 * value for kind, value in seconds.items()}, workers)
+        first = {kind: 50 * value for kind, value in seconds.items()}
+        write(folder, rank, 1, 1, first, workers, gradient_bytes)
         for window in range(1, WINDOWS + 1):
-            write(folder, rank, 1 + window * STEPS, STEPS, seconds, workers)
+            write(folder, rank, 1 + window * STEPS, STEPS, seconds, workers, gradient_bytes)
     return step_times(folder)
 
 
 def write(
-    folder: Path, rank: int, step: int, steps: int, seconds: dict[str, float], workers: int
+    folder: Path,
+    rank: int,
+    step: int,
+    steps: int,
+    seconds: dict[str, float],
+    workers: int,
+    gradient_bytes: float = 25e6,
 ) -> None:
     zero = dict.fromkeys(("data", "compute", "exchange", "save", "rest"), 0.0)
-    facts = {"steps": steps, "loader workers": workers, "gradient bytes": 25e6}
+    facts = {"steps": steps, "loader workers": workers, "gradient bytes": gradient_bytes}
     place = folder / EVENTS_FOLDER / STEP_TIMES_FOLDER / f"rank-{rank}"
     append(place, step, {**zero, **seconds, **facts})
 
@@ -62,6 +71,12 @@ def test_a_long_exchange_is_named(tmp_path: Path) -> None:
     (finding,) = written(tmp_path, both, both).findings
     assert finding.code == "time.exchange"
     assert "the exchange takes 40 % of a step (40 ms for 25 MB of gradients)" in finding.message
+
+
+def test_few_gradients_are_told_in_bytes(tmp_path: Path) -> None:
+    both = {"compute": 0.06, "exchange": 0.04}
+    (finding,) = written(tmp_path, both, both, gradient_bytes=36).findings
+    assert "(40 ms for 36 B of gradients)" in finding.message
 
 
 def test_the_rank_that_comes_last_is_named_with_its_reason(tmp_path: Path) -> None:
@@ -121,6 +136,27 @@ def test_each_rank_is_a_chart_of_its_kinds(tmp_path: Path) -> None:
     finer = curves(Scalars(folder), {"tag": "ms a step, rank 0"})["lines"]
     assert [line["run"] for line in finer] == ["data", "compute", "tokenize"]
     assert finer[0]["value"][-1] == pytest.approx(60)
+
+
+@pytest.mark.parametrize(("ranks", "first"), [(12, 0), (13, 9)])
+def test_of_many_ranks_the_late_one_is_the_first_chart(
+    tmp_path: Path, ranks: int, first: int
+) -> None:
+    fast, slow = {"compute": 0.3, "exchange": 0.2}, {"compute": 0.48, "exchange": 0.02}
+    written(tmp_path, *(slow if rank == 9 else fast for rank in range(ranks)))
+    metrics = Metrics(tmp_path, events=StepTimesFolder(tmp_path))
+    metrics.read()
+    others = [rank for rank in range(ranks) if rank != first]
+    assert metrics.tags == tuple(f"ms a step, rank {rank}" for rank in (first, *others))
+    text = drawing.charts(metrics)
+    assert (text.index("rank 9 arrives") < text.index("<path")) == (ranks > 12)
+
+
+def test_step_times_of_more_ranks_than_are_drawn_are_elsewhere(tmp_path: Path) -> None:
+    written(tmp_path, *[{"compute": 0.1}] * 61)
+    metrics = Metrics(tmp_path, events=StepTimesFolder(tmp_path))
+    metrics.read()
+    assert "the first 60 of 61 ranks; run.step_times() has all" in drawing.charts(metrics)
 
 
 def test_step_times_are_no_metrics_of_the_program(tmp_path: Path) -> None:

@@ -146,15 +146,15 @@ class PromptRelay:
         for inquiry in waiting:
             texts: dict[str, str | None] = {}
             for replica in inquiry.others:
-                replies = prompts.replies(self.place(replica), inquiry.name)
+                answers = prompts.replies(self.place(replica), inquiry.name)
                 for place, label in enumerate(self._labels(replica)):
-                    texts[label] = replies.get(place)
+                    texts[label] = answers.get(place)
             if None in texts.values() and time.monotonic() < inquiry.until:
                 self._inquiries.append(inquiry)
                 continue
             silent = f"*** no answer within {REPLIES_WITHIN_S:g} s"
-            said = {label: silent if text is None else text for label, text in texts.items()}
-            self._order(REPLIES, replica=inquiry.origin, name=inquiry.name, replies=said)
+            replies = {label: silent if text is None else text for label, text in texts.items()}
+            self._order(REPLIES, replica=inquiry.origin, name=inquiry.name, replies=dict(replies))
 
     def _labels(self, replica: int) -> tuple[str, ...]:
         """Return what the ranks of a replica are called; nothing before it has begun."""

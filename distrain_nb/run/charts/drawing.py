@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 POINTS_IN_ALL = 3_000
+MOST_ABOVE_NOTES = 12  # charts: below more, nobody would see them
 SIDE = 1_000  # of a drawing, stretched to its place
 USUAL_WIDTH_PX = 400
 LEFT_AT_LEAST_PX, CHARACTER_PX, BESIDE_PX = 44, 6.6, 12
@@ -71,10 +72,10 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     y_ranges = [_y_range(curve, height) for curve in curves.values()]
     margin = left_room(text for y_range in y_ranges for _, text in ticks(Y_AXIS, *y_range))
     style = f"--dn-left:{margin:.0f}px;--dn-plot:{height}px"
-    return (
-        f'<div class="dn-sheet" style="{style}">{_legend(colours, metrics.in_bands)}{body}'
-        f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
-    )
+    sentences = _notes((*metrics.notes, figure.left_out(metrics.keys, metrics.stacked)))
+    above, below = (sentences, "") if len(tags) > MOST_ABOVE_NOTES else ("", sentences)
+    legend = _legend(colours, metrics.in_bands)
+    return f'<div class="dn-sheet" style="{style}">{above}{legend}{body}{below}</div>'
 
 
 def _height(tags: Sequence[str]) -> int:

@@ -139,14 +139,16 @@ def shown(keys: Sequence[Key]) -> tuple[Key, ...]:
     return tuple(key for key in keys if key.tag in tags)
 
 
-def left_out(keys: Sequence[Key]) -> str:
-    """Return a sentence about the metrics that are not drawn; empty where all are."""
+def left_out(keys: Sequence[Key], stacked: bool = False) -> str:
+    """Return a sentence about the metrics that are not drawn; empty where all are. Where lines are
+    `stacked`, each metric is the step times of a rank."""
     if len(keys) <= MOST_TAGS:
         return ""
     count = len({key.tag for key in keys})
     if count <= MOST_TAGS:
         return ""
-    return f"the first {MOST_TAGS} of {count:,} metrics; run.metrics() has all"
+    whose, where = ("ranks", "step_times") if stacked else ("metrics", "metrics")
+    return f"the first {MOST_TAGS} of {count:,} {whose}; run.{where}() has all"
 
 
 def tags_of(keys: Sequence[Key]) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.traffic import size
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
 from distrain_nb.run.metrics.records import POINT, Points
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
@@ -44,6 +45,7 @@ DATA_SHARE, EXCHANGE_SHARE, SAVE_SHARE, LATE_SHARE = 0.2, 0.25, 0.1, 0.1
 LATE_S = 0.005
 MOST_WORKERS = 32
 MOST_COMPARED = 64  # ranks
+MOST_IN_ORDER = 12  # ranks: of more, the charts of late ones come first
 _NAMES = {
     DATA: "waiting for data",
     COMPUTE: "computing",
@@ -77,7 +79,13 @@ class StepTimesFolder(EventFolder):
     @property
     def keys(self) -> tuple[Key, ...]:
         if self._shown is None:
-            keys = sorted(super().keys, key=lambda key: _rank_of(key.series))
+            late = self.times().late if len(self.times().ranks) > MOST_IN_ORDER else {}
+
+            def order(key: Key) -> tuple[bool, int]:
+                rank = _rank_of(key.series)
+                return rank not in late, rank
+
+            keys = sorted(super().keys, key=order)
             shown = [key for key in keys if key.tag not in FACTS and self._is_shown(key)]
             titles = {key.series: f"ms a step, {key.series.replace('-', ' ')}" for key in shown}
             self._shown = tuple(Key(key.tag, titles[key.series]) for key in shown)
@@ -254,10 +262,11 @@ class StepTimes:
         share = seconds / self.step_s
         if share < EXCHANGE_SHARE:
             return None
-        size = f" ({_ms(seconds)} for {self.gradient_bytes / 1e6:.3g} MB of gradients)"
+        count = self.gradient_bytes
+        gradients = f" ({_ms(seconds)} for {size(count)} of gradients)" if count else ""
         return _warning(
             "time.exchange",
-            f"the exchange takes {_percent(share)} of a step{size if self.gradient_bytes else ''}: "
+            f"the exchange takes {_percent(share)} of a step{gradients}: "
             "write larger batches, or accumulate gradients (with model.no_sync():), "
             "or compare places with %distrain advise",
         )
@@ -273,15 +282,21 @@ class StepTimes:
             f"{_percent(share)} of a step is saving: save every so many steps{alone}",
         )
 
-    def _late(self) -> Finding | None:
-        """Return the finding about the rank that comes last to the exchange, if one does."""
+    @cached_property
+    def late(self) -> dict[int, tuple[float, int]]:
+        """The ranks that come late to the exchange: by how many seconds, and since which window."""
         if len(self.ranks) < 2 or not self.mean(EXCHANGE):
-            return None
+            return {}
         usual = _exchange_of_others(self.ranks)
         delays = {rank: _delays(times, usual[rank]) for rank, times in self.ranks.items()}
-        rank, (seconds, window) = max(delays.items(), key=lambda item: item[1][0])
-        if seconds < max(LATE_S, LATE_SHARE * self.step_s):
+        least = max(LATE_S, LATE_SHARE * self.step_s)
+        return {rank: delay for rank, delay in delays.items() if delay[0] >= least}
+
+    def _late(self) -> Finding | None:
+        """Return the finding about the rank that comes last to the exchange, if one does."""
+        if not self.late:
             return None
+        rank, (seconds, window) = max(self.late.items(), key=lambda item: item[1][0])
         times = self.ranks[rank]
         begins = int(times.ends[window] - times.counts[window]) + 1
         arrives = f"arrives {_ms(seconds)} after the others"

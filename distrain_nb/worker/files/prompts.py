@@ -260,10 +260,9 @@ def replies(folder: Path, name: str) -> Dict[int, str]:
     """Return the answers to the request of that name, by process."""
     pattern = _REPLY.format(name, "*")
     begin, end = pattern.split("*")
-    found = (folder / PROMPTS_FOLDER).glob(pattern)
     return {
         int(file.name[len(begin) : -len(end)]): str(json.loads(file.read_bytes())["text"])
-        for file in found
+        for file in (folder / PROMPTS_FOLDER).glob(pattern)
     }
 
 

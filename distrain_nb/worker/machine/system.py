@@ -97,6 +97,7 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _THIRD_OF_WEIGHT = 5  # as a nice value: 335 to 1,024
 _THREE_TIMES_THE_WEIGHT = -5  # 3,121
+_ENDING_S = 0.001
 _PORTS = 1 << 16
 _PORTS_TRIED = 100
 _CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")  # ip(7): the first and the last
@@ -134,6 +135,18 @@ def lower_thread() -> None:
     """Have this thread alone weigh a third of others: on Linux a nice value is a thread's."""
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.nice(0) + _THIRD_OF_WEIGHT)
+
+
+def join_wholly(thread: threading.Thread) -> None:
+    """Wait until a thread has ended, with all that libraries do at its end.
+
+    `Thread.join` returns before that. A process that is forked meanwhile keeps their locks for
+    good: the first product of matrices waited for that of MKL in every rank.
+    """
+    thread.join()
+    task = f"/proc/self/task/{thread.native_id}"
+    while os.path.exists(task):
+        time.sleep(_ENDING_S)
 
 
 def flush_c_streams() -> None:

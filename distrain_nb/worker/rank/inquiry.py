@@ -45,10 +45,10 @@ def ask_ranks(folder: Path, process: int, text: str, style: str) -> Iterator[Tup
         if rank.index != process:
             ended = f"*** it has ended: {rank.outcome}" if rank.outcome else silent
             yield rank.label, replies.get(rank.index, ended)
-    given = prompts.take_given(folder, request.name, RELAYED_WITHIN_S) if has_relay else {}
-    if given is None:
+    relayed = prompts.take_given(folder, request.name, RELAYED_WITHIN_S) if has_relay else {}
+    if relayed is None:
         yield "ranks of other machines", f"*** no answer within {RELAYED_WITHIN_S:g} s"
-    yield from sorted((given or {}).items(), key=lambda item: _number(item[0]))
+    yield from sorted((relayed or {}).items(), key=lambda item: _number(item[0]))
 
 
 def _number(label: str) -> Tuple[int, str]:

@@ -165,7 +165,7 @@ class ForkServer:
     def _end_warming(self) -> None:
         """Wait for the thread that imports: nothing is forked while a thread is at work."""
         if self._warming is not None:
-            self._warming.join()
+            system.join_wholly(self._warming)
             self._warming = None
 
     def _preload(self, folder: Path) -> None:
