@@ -164,9 +164,9 @@ def points(folder: Path) -> list[str]:
     return [point.partition("\t")[0] for point in _points(folder)]
 
 
-def stacks(folder: Path) -> set[str]:
+def stacks(folder: Path) -> list[str]:
     """The functions of this project that were being called at these points."""
-    return {point.partition("\t")[2] for point in _points(folder)}
+    return [point.partition("\t")[2] for point in _points(folder)]
 
 
 def _points(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.files.folder import LINKS_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 from distrain_nb.worker.rank import values
+from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
 from tests.sagemaker import jobs as of_sagemaker
 from tests.vertex import jobs as of_vertex
@@ -105,6 +106,16 @@ def killed_in(crashing: Crashing) -> str:
     return "" if crashing.backend == "vertex" else crashing.room
 
 
+def carry_after_its_end(crashing: Crashing, run: Path, point: int) -> None:
+    """Carry a run whose job ends while nobody follows it: all that it leaves is fetched then. Its
+    carrier is killed at a point at which the job is there."""
+    assert crashing.carry(run, point)
+    assert crashing.jobs(run_of(run))
+    ended = eventually(lambda: all(state.final for state in crashing.jobs(run_of(run))), within=60)
+    assert ended, crashing.jobs(run_of(run))
+    crashing.carry(run)
+
+
 def test_what_one_cloud_is_not_killed_in_is_what_the_other_is(
     vertex: Crashing, sagemaker: Crashing, tmp_path: Path
 ) -> None:
@@ -115,7 +126,10 @@ def test_what_one_cloud_is_not_killed_in_is_what_the_other_is(
         lasting = f"{PROGRAM}\nimport time; time.sleep(2)"
         run = crashing.new_run(tmp_path / crashing.backend, lasting)
         crashing.carry(run)
-        reached[crashing.backend] = stacks(run)
+        late = crashing.new_run(tmp_path / f"{crashing.backend}-late", PROGRAM)
+        followed = next(n for n, stack in enumerate(stacks(run), 1) if ":_follow " in stack)
+        carry_after_its_end(crashing, late, followed)
+        reached[crashing.backend] = {*stacks(run), *stacks(late)}
     shared = {stack for stack in reached["sagemaker"] if sagemaker.room not in stack}
     assert shared and shared <= reached["vertex"]
 
