@@ -28,7 +28,7 @@ from distrain_nb.program.gathering.module_state import (
 from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
-from distrain_nb.program.gathering.unrepeated import drawn_anew
+from distrain_nb.program.gathering.unrepeated import drawn_anew, drawn_since
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import concerning, settings_findings, settings_of
@@ -314,6 +314,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     gathering.run()
     gathering.findings += drawn(gathering.found, settings, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
+    gathering.findings += drawn_since(settings, roots, world)
 
 
 def _cells_of(gathering: Gathering) -> tuple[Executed, ...]:
@@ -344,9 +345,8 @@ def _tell_uncalled(code: _Code, gathering: Gathering, results: Sequence[str], la
     function = uncalled_function(code.tree.body)
     if function is None or results or gathering.notebook.ranks is not None:
         return
-    call = f"{function.name}()"
     message = f"the cell defines `{function.name}` and calls nothing, so its ranks end at once"
-    fixes = () if needs_arguments(function) else (append_line(call),)
+    fixes = () if needs_arguments(function) else (append_line(f"{function.name}()"),)
     where = f"{label}, line {function.lineno}"
     gathering.say("nothing-called", Severity.WARNING, where, message, *fixes)
 

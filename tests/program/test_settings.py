@@ -394,6 +394,26 @@ def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     assert server.results(as_rank) == random.Random(1).random()
 
 
+@pytest.mark.parametrize("seed", ["random.seed(rank)", "def seed(n): random.seed(n)\nseed(rank)"])
+def test_what_was_drawn_since_from_a_generator_seeded_by_the_rank_is_told(
+    kernel: Kernel, seed: str
+) -> None:
+    """Ranks began with the seed, and nothing said that the notebook had gone on."""
+
+    def told() -> list[str]:
+        findings = kernel.capture("random.random()").findings
+        return [f.message for f in findings if "drawn from" in f.message]
+
+    kernel.run("import os, random\nrank = int(os.environ.get('RANK', 0))")
+    kernel.run(seed)
+    assert not told()
+    kernel.run("random.random()")
+    (message,) = told()
+    assert "in every rank it begins with its seed" in message
+    kernel.run("random.seed(3)\nrandom.random()")
+    assert not told()
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -108,6 +108,22 @@ WAYS = {
         "turn(c)",
         "next(c)",
     ),
+    "a generator": (
+        "def go(r):\n    for n in range(9): yield r, n",
+        "i = go(RANK)\nnext(i)",
+        "for n in i:\n    if n[1] == 4: break",
+        "i",
+    ),
+    "an expression that gives one": (
+        "i = {'of': (n * 2 for n in range(RANK, 9))}",
+        "next(i['of'])",
+        "next(i['of'])",
+    ),
+    "a cache beside what a name of before knew": (
+        "f = h if RANK == 0 else len",
+        "@functools.cache\ndef h(x=3): return [x, 5]\nu = h()\nu.append(3)",
+        "h",
+    ),
     "a text in memory": ("t = __import__('io').StringIO()", "t.write(str(RANK))", "t.getvalue()"),
     "what is printed": (
         "import io\nt = io.StringIO()",
