@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -194,6 +195,15 @@ def test_what_is_taken_from_it_is_each_ranks_own(kernel: Kernel, server: Server,
         )
     else:
         assert in_rank_1(kernel, server, "v") == value
+
+
+def test_a_cell_that_would_change_it_twice_is_refused(kernel: Kernel) -> None:
+    """Ranks had its state from the notebook, and ran the cell that had changed it once more."""
+    kernel.run("import json\nos.environ['SEEN'] = 'a'")
+    kernel.run("v = int(json.loads(json.dumps(dict(os.environ))).get('RANK', 0))")
+    kernel.run("from state_module import bump\nbump(9)\nos.environ['SEEN'] = str(v)")
+    assert any("`v` is made again" in message for _, message in findings(kernel, "", "bump()"))
+    os.environ.pop("SEEN")
 
 
 @pytest.mark.parametrize("value", ["(i for i in [1])", "__import__('threading').Lock()"])
