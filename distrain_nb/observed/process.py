@@ -61,7 +61,9 @@ class Settings:
         """Look what the statement at that place has set."""
         if seeds := [*seeds_in(code, self.namespace)]:
             self.seeded += [Seeded(*at, name) for name in seeds]
-            self._at_seed = _marks()
+            of_these = {g for g in _GENERATORS for name in seeds if name.startswith(f"{g}.")}
+            now = _marks()
+            self._at_seed.update({g: now[g] for g in now if g in of_these or not of_these})
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:

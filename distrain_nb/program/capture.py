@@ -17,7 +17,8 @@ from distrain_nb.program.gathering.arrange import (
     statements_of,
     without_futures,
 )
-from distrain_nb.program.gathering.doubts import drawn, own_names
+from distrain_nb.program.gathering.doubts import own_names
+from distrain_nb.program.gathering.draws import drawn
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
@@ -28,7 +29,7 @@ from distrain_nb.program.gathering.module_state import (
 from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import expectation
-from distrain_nb.program.gathering.unrepeated import drawn_anew, drawn_since
+from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
 from distrain_nb.program.notebook.settings import concerning, settings_findings, settings_of
@@ -312,9 +313,8 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     for path, item in _in_modules(gathering.replay):
         gathering.repeat(path, item)
     gathering.run()
-    gathering.findings += drawn(gathering.found, settings, world)
+    gathering.findings += drawn(gathering.found, every, roots, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
-    gathering.findings += drawn_since(settings, roots, world)
 
 
 def _cells_of(gathering: Gathering) -> tuple[Executed, ...]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.objects import is_model
-from distrain_nb.observed.process import SEEDS
 from distrain_nb.program.gathering.doubts import SHELL
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.notebook.history import LEFT_OUT, at_once, is_at
@@ -113,28 +112,6 @@ def drawn_anew(
                 )
                 yield Finding("capture.made-again", Severity.WARNING, needed.where[0], message)
                 break
-
-
-def drawn_since(
-    settings: Iterable[Setting], roots: Collection[str], world: World
-) -> Iterator[Finding]:
-    """Yield a warning if something has been drawn since the notebook seeded a generator by its
-    rank, of these packages: in every rank it begins with its seed."""
-    seeds = [s for s in settings if s.runs and any(map(SEEDS.fullmatch, s.names))]
-    if not seeds or not world.knows_world(seeds[-1].executed):
-        return
-    names, statement = seeds[-1].names, seeds[-1].executed.statement
-    drawn = world.seen.observer.settings.drawn_from()
-    of_these = [g for g in sorted(drawn) if any(name.startswith(f"{g}.") for name in names)]
-    for generator in [g for g in of_these if g.partition(".")[0] in roots]:
-        message = (
-            f"the generator of `{generator}` is seeded by the rank here, and has been drawn from"
-            " since: in every rank it begins with its seed. Seed it in the cell"
-        )
-        # Packages most often ask whether to print: `seed_everything(42)`.
-        direct = world.asks_directly(seeds[-1].executed) or world.seen.known_to(statement)
-        severity = Severity.WARNING if direct else Severity.INFO
-        yield Finding("capture.measured", severity, statement.where, message)
 
 
 def _drawing(node: ast.stmt, names: Collection[str]) -> str:
