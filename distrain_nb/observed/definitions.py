@@ -210,13 +210,13 @@ class Modules:
         before, self._before = self._before, None
         if before is None:
             return
-        own = dict(_own_modules())
+        users = dict(_own_modules())
         for module in map(self.namespace.get, code.co_names):  # packages' too
-            if type(module) is ModuleType and module.__name__ not in own:
+            if type(module) is ModuleType and module.__name__ not in users:
                 for path in may_set(code, module, self.namespace):
                     value = vars(module).get(path, _NOTHING)
                     self._found.append(ModuleChange(*at, module.__name__, path, value))
-        for name, module in own.items():
+        for name, module in users.items():
             now = _leaves(module)
             if name not in before:  # it has just been imported, which is the file's own matter
                 self._imported[name] = now
@@ -235,12 +235,12 @@ class Modules:
         for change in self._found:
             changed.setdefault(change.module, set()).add(_root(change.path))
         run = [*run_by(code, self.namespace)] if changed else []
-        said = {name for inner, _ in run for name in inner.co_names}
+        words = {name for inner, _ in run for name in inner.co_names}
         return {
             name
             for name in {name for _, read in run for name in read}
             for module, roots in changed.items()
-            if not roots.isdisjoint(_led_to(self.namespace.get(name), module, said))
+            if not roots.isdisjoint(_led_to(self.namespace.get(name), module, words))
         }
 
     def since_import(self, name: str) -> Callable[[str], str]:
@@ -274,12 +274,12 @@ def _root(path: str) -> str:
     return re.split(r"[.\[)]", path.removeprefix("len("))[0]
 
 
-def _led_to(value: Any, module: str, said: Collection[str]) -> set[str]:
-    """Return the names of a module to which code leads that has such a value, and says these names:
+def _led_to(value: Any, module: str, words: Collection[str]) -> set[str]:
+    """Return the names of a module to which code leads that has such a value, and says these words:
     the module, a function or class of it or an instance, or an object that the module has too."""
     names = vars(sys.modules[module]) if module in sys.modules else {}
     if isinstance(value, ModuleType):
-        waiting = [*said] if vars(value) is names else []
+        waiting = [*words] if vars(value) is names else []
     else:
         is_there = type(value) not in _PLAIN
         waiting = [name for name, other in names.items() if is_there and other is value]

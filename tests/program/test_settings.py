@@ -130,6 +130,11 @@ OF_PYTHON = {
         "len(own_log.handlers)",
         1,
     ),
+    "in the environment of processes alone": (
+        "import os\nos.putenv('OF_PROCESSES', 'x')",
+        "os.popen('echo $OF_PROCESSES').read().strip()",
+        "x",
+    ),
     "in a try": (
         "try:\n    import fractions\n    fractions.own = 1\nexcept ImportError: pass",
         "__import__('fractions').own",

@@ -24,8 +24,8 @@ STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_r
 def seeded_last(settings: Iterable[Setting], world: World) -> dict[str, Executed]:
     """Return the statement that last seeded a generator, by the generators' modules."""
     seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
-    past, seen = world.history.executed, world.seen.observer.settings.seeded
-    seeds += [(e, s.name) for s in seen for e in past if is_at(s[:3], e.statement)]
+    past, observed = world.history.executed, world.seen.observer.settings.seeded
+    seeds += [(e, s.name) for s in observed for e in past if is_at(s[:3], e.statement)]
     last: dict[str, Executed] = {}
     for executed, name in sorted(seeds, key=lambda pair: pair[0].at):
         of_cuda = name.startswith("torch.cuda")
@@ -43,11 +43,11 @@ def drawn(
     it begins with its seed in every rank."""
     since = world.seen.observer.settings.drawn_from()
     values = [n.root or n.name for n in needs.values() if isinstance(n.how, (Literal, Value))]
-    told = set[str]()
+    places = set[str]()
     for generator, seed in seeded_last(settings, world).items():
         statement = seed.statement
         is_drawn_from = generator in since or not world.saw(statement)
-        if not is_drawn_from or not world.knows_world(seed) or statement.where in told:
+        if not is_drawn_from or not world.knows_world(seed) or statement.where in places:
             continue
         names = [f"`{n}`" for n in dict.fromkeys(values) if _may_be_drawn(n, seed, world)]
         if names:
@@ -62,7 +62,7 @@ def drawn(
             )
         else:
             continue
-        told.add(statement.where)
+        places.add(statement.where)
         by_package = any(world.seen.asked(statement)) and not world.asks_directly(seed)
         # Packages most often ask whether to print: `seed_everything(42)`.
         severity = Severity.INFO if by_package else Severity.WARNING

@@ -174,10 +174,10 @@ class Gathering:
         """Settle every name, and those that come up on the way."""
         while self._waiting or self._breaks_circle() or self._wants_subclasses():
             pending = self._waiting.popleft()
-            if known := self.found.get(pending.name):
-                if pending.where not in known.where:
-                    where = (*known.where, pending.where)
-                    self.found[pending.name] = replace(known, where=where)
+            if needed := self.found.get(pending.name):
+                if pending.where not in needed.where:
+                    where = (*needed.where, pending.where)
+                    self.found[pending.name] = replace(needed, where=where)
             elif pending.name not in self._settled:
                 self._settle(pending)
 
@@ -299,7 +299,7 @@ class Gathering:
         for executed in how.chain:
             self._statement(pending.name, executed)
 
-    def _statement(self, name: str, executed: Executed, given: Collection[str] = ()) -> None:
+    def _statement(self, name: str, executed: Executed, but: Collection[str] = ()) -> None:
         statement = executed.statement
         for note in (n for n in statement.notes if n.severity is Severity.ERROR):
             where = f"{statement.label}, line {note.line}"
@@ -307,7 +307,7 @@ class Gathering:
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
         self.read_by_text(names, statement.label)
-        needs = [use for use in names.needs.values() if use.name not in {name, *given}]
+        needs = [use for use in names.needs.values() if use.name not in {name, *but}]
         uses = [use for use in needs if use.at_once or use.name not in self.own]
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)

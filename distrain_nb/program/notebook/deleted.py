@@ -21,9 +21,9 @@ def deleted_imports(history: ExecutionHistory, names: Mapping[str, Any]) -> dict
     deleted = {}
     for name in history.bindings.keys() - names.keys():
         latest = _import_of(name, history)
-        found = _imported(latest.statement, name) if latest else NOTHING
-        if found is not NOTHING:
-            deleted[name] = found
+        value = _imported(latest.statement, name) if latest else NOTHING
+        if value is not NOTHING:
+            deleted[name] = value
     return deleted
 
 
@@ -33,8 +33,8 @@ def imports_again(
     """Return the imports that gave a statement names which were deleted since, without what they
     import besides."""
     needs = executed.statement.names(history.late_annotations).needs.keys() - names.keys()
-    found = (_import_of(name, history, before=executed.at) for name in needs)
-    imports = {latest.at: latest for latest in found if latest}
+    every = (_import_of(name, history, before=executed.at) for name in needs)
+    imports = {latest.at: latest for latest in every if latest}
     return tuple(_of_deleted(imports[at], names) for at in sorted(imports))
 
 
@@ -61,8 +61,8 @@ def _of_deleted(executed: Executed, names: Mapping[str, Any]) -> Executed:
     statement, node = executed.statement, executed.statement.node
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     gone = statement.binds - names.keys()
-    kept = [alias for name in sorted(gone) if (alias := statement.alias(name))]
-    again = ast.copy_location(type(node)(**{**vars(node), "names": kept}), node)
+    aliases = [alias for name in sorted(gone) if (alias := statement.alias(name))]
+    again = ast.copy_location(type(node)(**{**vars(node), "names": aliases}), node)
     return replace(
         executed, statement=replace(statement, node=again, text=ast.unparse(again), binds=gone)
     )

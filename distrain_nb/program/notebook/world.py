@@ -121,8 +121,8 @@ class World:
         if name not in self.namespace or latest is None or latest.at <= executed.at:
             return name not in self.namespace
         before = self.history.of(name, executed.at)[:1] if latest.statement.is_import else []
-        given = [e.statement.gives(name) for e in before]
-        return given != [latest.statement.gives(name)]
+        gave = [e.statement.gives(name) for e in before]
+        return gave != [latest.statement.gives(name)]
 
     # -- all questions on the way ---------------------------------------------------------------
 
