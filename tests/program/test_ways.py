@@ -124,6 +124,16 @@ WAYS = {
         "@functools.cache\ndef h(x=3): return [x, 5]\nu = h()\nu.append(3)",
         "h",
     ),
+    "a name that a text sets": (
+        "class A: pass\nw = A()\nA.a = int(os.popen('echo 0$R' 'ANK').read())",
+        "globals()['w'] = (3, 'y')",
+        "w",
+    ),
+    "a name that a keyword sets": (
+        "class A: pass\nw = A()\nA.a = int(os.popen('echo 0$R' 'ANK').read())",
+        "globals().update(w=(3, 'y'))",
+        "w",
+    ),
     "a text in memory": ("t = __import__('io').StringIO()", "t.write(str(RANK))", "t.getvalue()"),
     "what is printed": (
         "import io\nt = io.StringIO()",
