@@ -213,9 +213,10 @@ class Modules:
         users = dict(_own_modules())
         for module in map(self.namespace.get, code.co_names):  # packages' too
             if type(module) is ModuleType and module.__name__ not in users:
-                for path in may_set(code, module, self.namespace):
-                    value = vars(module).get(path, _NOTHING)
-                    self._found.append(ModuleChange(*at, module.__name__, path, value))
+                for path in stored_by(code):
+                    value = vars(module).get(path)
+                    if isinstance(value, (*ANSWERS, float)):
+                        self._found.append(ModuleChange(*at, module.__name__, path, value))
         for name, module in users.items():
             now = _leaves(module)
             if name not in before:  # it has just been imported, which is the file's own matter
