@@ -321,13 +321,14 @@ def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) ->
     waiting, visited = [*code.co_names], set[str]()
     while waiting:
         name = waiting.pop()
-        value = names.get(name)
-        if name in visited or type(value) is not FunctionType or value.__globals__ is not names:
+        if name in visited:
             continue
         visited.add(name)
-        waiting += value.__code__.co_names
-        stores = get_instructions(value.__code__)
-        set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
+        for value in (names.get(name), namespace.get(name)):  # the notebook may call it otherwise
+            if type(value) is FunctionType and value.__globals__ is names:
+                waiting += value.__code__.co_names
+                stores = get_instructions(value.__code__)
+                set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
     return {name for name in set_here if isinstance(names.get(name, names), (*ANSWERS, float))}
 
 

@@ -197,6 +197,13 @@ def test_what_is_taken_from_it_is_each_ranks_own(kernel: Kernel, server: Server,
         assert in_rank_1(kernel, server, "v") == value
 
 
+def test_what_another_rank_alone_changes_by_another_name_is_refused(kernel: Kernel) -> None:
+    """The kernel doesn't call the function, and every rank had what it has."""
+    kernel.run("from state_module import bump as up\nv = up() if rank else 8")
+    refused = findings(kernel, "", "import state_module\nstate_module.calls")
+    assert any("`state_module.calls` has the notebook's value" in text for _, text in refused)
+
+
 def test_a_cell_that_would_change_it_twice_is_refused(kernel: Kernel) -> None:
     """Ranks had its state from the notebook, and ran the cell that had changed it once more."""
     kernel.run("import json\nos.environ['SEEN'] = 'a'")
