@@ -312,8 +312,8 @@ def _is_part(path: str, outer: str) -> bool:
 
 
 def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
-    """Return the plain globals of a module that code sets, itself or by the module's functions
-    that it names."""
+    """Return the plain globals of a module that code sets, itself or by the module's functions,
+    whatever it calls them."""
     names = vars(module)
     set_here = (
         {*stored_by(code)} if any(namespace.get(n) is module for n in code.co_names) else set()
