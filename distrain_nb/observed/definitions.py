@@ -5,6 +5,7 @@ Which statements changed modules beside the notebook while they knew the world.
 
 from __future__ import annotations
 
+import re
 import sys
 from dis import get_instructions
 from types import CodeType, FunctionType, ModuleType
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from distrain_nb.observed.changes import first_change, identity, leaves, stored
-from distrain_nb.observed.frames import is_installed, root_of, stored_by
+from distrain_nb.observed.frames import is_installed, methods_of, root_of, run_by, stored_by
 from distrain_nb.observed.objects import ANSWERS
 from distrain_nb.worker.fingerprint import dict_of, is_own
 from distrain_nb.worker.functions import NoAttribute
@@ -173,6 +174,7 @@ def _state(name: str, definition: Any) -> _State:
     return state
 
 
+_PLAIN = {bool, int, float, complex, str, bytes, type(None)}  # which many names stand for
 _Leaves = dict[str, dict[str, Any]]  # of modules, by their names
 _NOTHING = object()
 
@@ -208,7 +210,14 @@ class Modules:
         before, self._before = self._before, None
         if before is None:
             return
-        for name, module in _own_modules():
+        users = dict(_own_modules())
+        for module in map(self.namespace.get, code.co_names):  # packages' too
+            if type(module) is ModuleType and module.__name__ not in users:
+                for path in stored_by(code):
+                    value = vars(module).get(path)
+                    if isinstance(value, (*ANSWERS, float)):
+                        self._found.append(ModuleChange(*at, module.__name__, path, value))
+        for name, module in users.items():
             now = _leaves(module)
             if name not in before:  # it has just been imported, which is the file's own matter
                 self._imported[name] = now
@@ -219,6 +228,21 @@ class Modules:
             self._found += [
                 ModuleChange(*at, name, p, now.get(p, _NOTHING)) for p in sorted(changed)
             ]
+
+    def read_by(self, code: CodeType) -> set[str]:
+        """Return the names of the notebook by which a statement reads what another one, which knew
+        the world, has changed in a module."""
+        changed: dict[str, set[str]] = {}
+        for change in self._found:
+            changed.setdefault(change.module, set()).add(_root(change.path))
+        run = [*run_by(code, self.namespace)] if changed else []
+        words = {name for inner, _ in run for name in inner.co_names}
+        return {
+            name
+            for name in {name for _, read in run for name in read}
+            for module, roots in changed.items()
+            if not roots.isdisjoint(_led_to(self.namespace.get(name), module, words))
+        }
 
     def since_import(self, name: str) -> Callable[[str], str]:
         """Return what tells by the path of a part what has happened to it since a statement that
@@ -246,14 +270,50 @@ class Modules:
                 yield change
 
 
+def _root(path: str) -> str:
+    """Return the name of a module that has a part with this path."""
+    return re.split(r"[.\[)]", path.removeprefix("len("))[0]
+
+
+def _led_to(value: Any, module: str, words: Collection[str]) -> set[str]:
+    """Return the names of a module to which code leads that has such a value, and says these words:
+    the module, a function or class of it or an instance, or an object that the module has too."""
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    if isinstance(value, ModuleType):
+        waiting = [*words] if vars(value) is names else []
+    else:
+        is_there = type(value) not in _PLAIN
+        waiting = [name for name, other in names.items() if is_there and other is value]
+        waiting += _names_in(value, module)
+    reached = set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in names and name not in reached:
+            reached.add(name)
+            waiting += _names_in(names[name], module)
+    return reached
+
+
+def _names_in(value: Any, module: str) -> set[str]:
+    """Return the names that code of a module says: that of a function, or of a class's methods."""
+    function, names = dict_of(value).get("__wrapped__", value), set[str]()
+    of_function = [function.__code__] if type(function) is FunctionType else []
+    codes = of_function or [code for _, code in methods_of(value, module)]
+    while codes:
+        code = codes.pop()
+        names |= {*code.co_names}
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return names
+
+
 def _is_part(path: str, outer: str) -> bool:
     path = path.removeprefix("len(").rstrip(")")
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
 def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) -> set[str]:
-    """Return the plain globals of a module that code sets, itself or by the module's functions
-    that it names."""
+    """Return the plain globals of a module that code sets, itself or by the module's functions,
+    whatever it calls them."""
     names = vars(module)
     set_here = (
         {*stored_by(code)} if any(namespace.get(n) is module for n in code.co_names) else set()
@@ -261,13 +321,14 @@ def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) ->
     waiting, visited = [*code.co_names], set[str]()
     while waiting:
         name = waiting.pop()
-        value = names.get(name)
-        if name in visited or type(value) is not FunctionType or value.__globals__ is not names:
+        if name in visited:
             continue
         visited.add(name)
-        waiting += value.__code__.co_names
-        stores = get_instructions(value.__code__)
-        set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
+        for value in (names.get(name), namespace.get(name)):  # the notebook may call it otherwise
+            if type(value) is FunctionType and value.__globals__ is names:
+                waiting += value.__code__.co_names
+                stores = get_instructions(value.__code__)
+                set_here |= {str(i.argval) for i in stores if i.opname == "STORE_GLOBAL"}
     return {name for name in set_here if isinstance(names.get(name, names), (*ANSWERS, float))}
 
 

@@ -218,7 +218,7 @@ def run_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[CodeType,
         for value in map(names.get, new):
             if type(value) is FunctionType and value.__module__ == names.get("__name__"):
                 waiting.append(value.__code__)
-            for name, method in _methods(value, names.get("__name__")):
+            for name, method in methods_of(value, names.get("__name__")):
                 methods.setdefault(name, []).append(method)
         called = [name for name in methods if name[:2] == "__" or name in names_said]
         waiting += [method for name in called for method in methods.pop(name)]
@@ -238,7 +238,7 @@ def _loaded(code: CodeType) -> set[str]:
     return names
 
 
-def _methods(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
+def methods_of(value: object, module: object) -> Iterator[tuple[str, CodeType]]:
     """Yield the methods of a class of a module, or of an object's class, by their names."""
     for base in (value if isinstance(value, type) else type(value)).__mro__:
         if base.__module__ == module:

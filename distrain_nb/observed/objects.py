@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections import deque
@@ -95,7 +96,10 @@ def place_in(thing: Any) -> object:
     others."""
     if isinstance(thing, (io.StringIO, io.BytesIO)):
         return thing.tell(), thing.getvalue()[:_MOST_TEXT]
-    if not is_iterator(thing) or isinstance(thing, GeneratorType):
+    if isinstance(thing, GeneratorType):  # whose `f_locals` would keep what it has left behind
+        at = thing.gi_frame.f_lasti if thing.gi_frame else "its end"
+        return at, [state_of(part, 1) for part in gc.get_referents(thing)]
+    if not is_iterator(thing):
         return None
     return repr(thing) if isinstance(thing, count) else state_of(thing.__reduce__()[1:])
 

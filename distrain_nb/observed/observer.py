@@ -168,7 +168,7 @@ class Observer:
     def _runs(self, code: CodeType) -> None:
         self._at_work = threads_at_work(self.namespace)
         self._states = self.changes.plain_states(code)
-        known = self.changes.read_by(code)
+        known = self.changes.read_by(code) | self.modules.read_by(code)
         self._knows = bool(known)
         if known:
             for state in (self.originals, self.modules, self.settings):
@@ -207,7 +207,7 @@ class Observer:
                 self.changes.follow_shown(code)
             for part in (self.originals, self.modules, self.settings):
                 part.look(code, self._ran)
-            self.changes.look(code, self._ran, asked)
+            self.changes.look(code, self._ran, asked or self._knows)
             if asked or self._unsettled:
                 self.changes.follow(self.filled())
             at_work = threads_at_work(self.namespace) if self._of_threads else set()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
+from distrain_nb.worker.fingerprint import digest
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 from distrain_nb.worker.rank.since_import import SinceImport
 
@@ -38,6 +39,7 @@ class Settings:
         self._filters, self._sets_filters = [*warnings.filters], False
         self._own_filters: list[Any] = []
         self.seeded: list[Seeded] = []
+        self._at_seed: dict[str, str] = {}
         self._modules_before = {*sys.modules}
         self._at_import: dict[str, tuple[Mapping[Any, Any], Mapping[Any, Any]]] = {}
         self._imported()
@@ -57,7 +59,11 @@ class Settings:
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """Look what the statement at that place has set."""
-        self.seeded += [Seeded(*at, name) for name in seeds_in(code, self.namespace)]
+        if seeds := [*seeds_in(code, self.namespace)]:
+            self.seeded += [Seeded(*at, name) for name in seeds]
+            of_these = {g for g in _GENERATORS for name in seeds if name.startswith(f"{g}.")}
+            now = _marks()
+            self._at_seed.update({g: now[g] for g in now if g in of_these or not of_these})
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
         if warnings.filters != self._filters:
@@ -119,6 +125,12 @@ class Settings:
                 continue
             if is_brought(name.partition(":")[0], roots):
                 yield name, different
+
+    def drawn_from(self) -> set[str]:
+        """Return the generators that something has drawn from since a statement last seeded any, by
+        their modules."""
+        now = _marks()
+        return {name for name, mark in self._at_seed.items() if now.get(name) != mark}
 
     def asked_at(self, name: str) -> tuple[str, int, int] | None:
         """Return the place of the statement that made a setting while it asked for the world."""
@@ -265,6 +277,16 @@ _GENERATORS = {  # what reads a generator's state, and what sets it
 def generator_states() -> dict[str, Any]:
     """Return the states of Python's generator, NumPy's and PyTorch's, if these are imported."""
     return {name: getattr(module, _GENERATORS[name][0])() for name, module in _with_generators()}
+
+
+def _marks() -> dict[str, str]:
+    """Return what tells whether two states of a generator are one, by the modules."""
+    marks = {}
+    for name, state in generator_states().items():
+        parts = [state.numpy()] if hasattr(state, "numpy") else state
+        texts = [part.tobytes().hex() if hasattr(part, "tobytes") else part for part in parts]
+        marks[name] = digest(repr(texts))
+    return marks
 
 
 def restore_generators(before: dict[str, Any]) -> None:

@@ -17,7 +17,8 @@ from distrain_nb.program.gathering.arrange import (
     statements_of,
     without_futures,
 )
-from distrain_nb.program.gathering.doubts import drawn, own_names
+from distrain_nb.program.gathering.doubts import own_names
+from distrain_nb.program.gathering.draws import drawn
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.later import made_later
 from distrain_nb.program.gathering.module_state import (
@@ -312,7 +313,7 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     for path, item in _in_modules(gathering.replay):
         gathering.repeat(path, item)
     gathering.run()
-    gathering.findings += drawn(gathering.found, settings, world)
+    gathering.findings += drawn(gathering.found, every, roots, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
 
 
@@ -344,9 +345,8 @@ def _tell_uncalled(code: _Code, gathering: Gathering, results: Sequence[str], la
     function = uncalled_function(code.tree.body)
     if function is None or results or gathering.notebook.ranks is not None:
         return
-    call = f"{function.name}()"
     message = f"the cell defines `{function.name}` and calls nothing, so its ranks end at once"
-    fixes = () if needs_arguments(function) else (append_line(call),)
+    fixes = () if needs_arguments(function) else (append_line(f"{function.name}()"),)
     where = f"{label}, line {function.lineno}"
     gathering.say("nothing-called", Severity.WARNING, where, message, *fixes)
 

@@ -177,6 +177,13 @@ def test_told(running: Kernel, name: str) -> None:
     assert message in start(running, tuple(cells), shown)
 
 
+def test_after_a_reset_nothing_is_asked_for_by_magics_of_before(running: Kernel) -> None:
+    """Ranks registered them again, by names that were gone."""
+    start(running, TOLD["the rank in a magic"][:-2], "5")
+    *cells, shown = EQUAL["captured output"]
+    assert "Error" not in start(running, tuple(cells), shown)
+
+
 def test_a_name_that_was_deleted_owes_nothing_to_a_question_of_before(running: Kernel) -> None:
     """A callback set it by the rank; then it was deleted, and a callback set it anew."""
     for what in (_RANK, "lambda: 5"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -151,6 +152,65 @@ def test_what_has_set_it_since(kernel: Kernel, server: Server, since: str, value
     assert bool(refused) is (value is None)
     if value is not None:
         assert in_rank_1(kernel, server, "state_module.LR") == value
+
+
+# How one cell gives a module something of the rank, and another takes it from there; with what
+# rank 1 has, or None where it is refused.
+TAKEN: dict[str, tuple[str, str, object]] = {
+    "an attribute": ("state_module.LR = rank", "v = [state_module.LR]", [1]),
+    "of a class": ("state_module.CFG.lr = rank", "v = [state_module.CFG().lr]", [1]),
+    "by a function": (
+        "state_module.LR = rank",
+        "def get(): return state_module.LR\nv = [get()]",
+        [1],
+    ),
+    "by way of another": (
+        "state_module.LR = rank",
+        "state_module.NEW = [state_module.LR]\nv = [*state_module.NEW]",
+        [1],
+    ),
+    "before": ("v = [state_module.LR]\nstate_module.LR = rank", "w = 1", [0.1]),
+    "imported again since": (
+        "state_module.LR = rank",
+        "v = [state_module.LR]\nimport state_module",
+        [1],
+    ),
+    "set since": ("state_module.LR = rank", "v = [state_module.LR]\nstate_module.LR = 5", [1]),
+    "of a package": ("import json\njson.extra = rank", "v = [json.extra]", [1]),
+    "an item": ("state_module.STATE['r'] = rank", "v = dict(state_module.STATE)", None),
+    "an object with a name": ("state_module.ITEMS.append(rank)", "v = [*ITEMS]", None),
+    "by the module's function": ("state_module.bump(rank)", "v = [bump(2)]", None),
+}
+
+
+@pytest.mark.parametrize("how", TAKEN)
+def test_what_is_taken_from_it_is_each_ranks_own(kernel: Kernel, server: Server, how: str) -> None:
+    """Every rank had the notebook's."""
+    gives, takes, value = TAKEN[how]
+    for cell in ("from state_module import ITEMS, bump", gives, takes):
+        kernel.run(cell)
+    if value is None:
+        assert any(
+            "has the notebook's value" in message for _, message in findings(kernel, "", "v")
+        )
+    else:
+        assert in_rank_1(kernel, server, "v") == value
+
+
+def test_what_another_rank_alone_changes_by_another_name_is_refused(kernel: Kernel) -> None:
+    """The kernel doesn't call the function, and every rank had what it has."""
+    kernel.run("from state_module import bump as up\nv = up() if rank else 8")
+    refused = findings(kernel, "", "import state_module\nstate_module.calls")
+    assert any("`state_module.calls` has the notebook's value" in text for _, text in refused)
+
+
+def test_a_cell_that_would_change_it_twice_is_refused(kernel: Kernel) -> None:
+    """Ranks had its state from the notebook, and ran the cell that had changed it once more."""
+    kernel.run("import json\nos.environ['SEEN'] = 'a'")
+    kernel.run("v = int(json.loads(json.dumps(dict(os.environ))).get('RANK', 0))")
+    kernel.run("from state_module import bump\nbump(9)\nos.environ['SEEN'] = str(v)")
+    assert any("`v` is made again" in message for _, message in findings(kernel, "", "bump()"))
+    os.environ.pop("SEEN")
 
 
 @pytest.mark.parametrize("value", ["(i for i in [1])", "__import__('threading').Lock()"])

@@ -98,7 +98,7 @@ def test_a_method_with_other_annotations_is_refused(kernel: Kernel, server: Serv
 def test_a_logger_set_by_no_statement_is_refused(kernel: Kernel, server: Server) -> None:
     cells = (
         "import logging\nx = logging.getLogger('a')",
-        "globals()['x'] = logging.getLogger('b')",
+        "exec('x = logging.getLogger(\"b\")')",
     )
     _, said = shown_by(kernel, server, cells, "x.name")
     assert "`x.name` is 'b' in the notebook" in said

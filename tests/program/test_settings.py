@@ -130,6 +130,11 @@ OF_PYTHON = {
         "len(own_log.handlers)",
         1,
     ),
+    "in the environment of processes alone": (
+        "import os\nos.putenv('OF_PROCESSES', 'x')",
+        "os.popen('echo $OF_PROCESSES').read().strip()",
+        "x",
+    ),
     "in a try": (
         "try:\n    import fractions\n    fractions.own = 1\nexcept ImportError: pass",
         "__import__('fractions').own",
@@ -221,6 +226,54 @@ def test_settings_are_made_however_they_are_written(
     program = kernel.capture(f"import json, os\nprint('RESULT', json.dumps({out}))")
     mock.patch.stopall()
     assert server.results(program) == value
+
+
+# What is set, each time with the names that are deleted then, and how it is looked at.
+DELETED = {
+    "a call": (
+        "from csv import register_dialect\nregister_dialect('own', delimiter=';')",
+        ("register_dialect",),
+        "__import__('csv').get_dialect('own').delimiter",
+        ";",
+    ),
+    "an attribute of a module": (
+        "import fractions as f\nf.deleted = 3",
+        ("f",),
+        "__import__('fractions').deleted",
+        3,
+    ),
+    "a class that is registered": (
+        "import numbers\nfrom json import dumps, loads\nclass N: pass\n"
+        "numbers.Number.register(N)\nloads = 5",
+        ("numbers", "dumps"),
+        "[isinstance(N(), __import__('numbers').Number), loads]",
+        [True, 5],
+    ),
+    "two of one import": (
+        "from csv import QUOTE_ALL, register_dialect\n"
+        "register_dialect('two', quoting=QUOTE_ALL)\nregister_dialect('three', delimiter='|')",
+        ("QUOTE_ALL", "register_dialect"),
+        "[__import__('csv').get_dialect(n).quoting for n in ('two', 'three')]",
+        [1, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("by", ["del", "reset"])
+@pytest.mark.parametrize("what", DELETED)
+def test_what_was_set_by_names_that_are_deleted_since_is_set(
+    kernel: Kernel, server: Server, what: str, by: str
+) -> None:
+    """It was asked for these names, or it was lost."""
+    cell, names, out, value = DELETED[what]
+    kernel.run(cell)
+    if by == "del":
+        kernel.run(f"del {', '.join(names)}")
+    else:  # as `%reset` does it, where no statement names them
+        kernel.run(f"for name in {names}: del globals()[name]")
+    program = kernel.capture(f"import csv, json\nprint('RESULT', json.dumps({out}))")
+    assert server.results(program) == value
+    assert "capture.undefined-name" in {f.code for f in kernel.capture(names[0]).findings}
 
 
 def test_a_call_that_reaches_beyond_the_process_is_told_and_stays_behind(
@@ -344,6 +397,26 @@ def test_a_generator_that_each_rank_seeds_otherwise_begins_with_its_seed(
     program = kernel.capture("import json\nprint('RESULT', json.dumps(random.random()))")
     as_rank = replace(program, variables={"RANK": "1"})
     assert server.results(as_rank) == random.Random(1).random()
+
+
+@pytest.mark.parametrize("seed", ["random.seed(rank)", "def seed(n): random.seed(n)\nseed(rank)"])
+def test_what_was_drawn_since_from_a_generator_seeded_by_the_rank_is_told(
+    kernel: Kernel, seed: str
+) -> None:
+    """Ranks began with the seed, and nothing said that the notebook had gone on."""
+
+    def told() -> list[str]:
+        findings = kernel.capture("random.random()").findings
+        return [f.message for f in findings if "drawn from" in f.message]
+
+    kernel.run("import os, random\nrank = int(os.environ.get('RANK', 0))")
+    kernel.run(seed)
+    assert not told()
+    kernel.run("random.random()")
+    (message,) = told()
+    assert "in every rank it begins with its seed" in message
+    kernel.run("random.seed(3)\nrandom.random()")
+    assert not told()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def test_what_is_read_again_is_told(kernel: Kernel, way: str) -> None:
          "text = Path('told').read_text()"),
         ("text = '1'", "Path('told').write_text(str(rank))", "Path('told').read_text()"),
         ("Path('told').write_text(str(rank))", "text = str(Path('other').exists())"),
+        ("Path('told').write_text('1')\nos.utime('told', (1, 1))",  # it was there long before
+         "n = rank + len(Path('told').read_text())", "text = Path('told').read_text()"),
     ],
 )  # fmt: skip
 def test_other_files_are_not(kernel: Kernel, cells: tuple[str, ...]) -> None:

@@ -108,6 +108,32 @@ WAYS = {
         "turn(c)",
         "next(c)",
     ),
+    "a generator": (
+        "def go(r):\n    for n in range(9): yield r, n",
+        "i = go(RANK)\nnext(i)",
+        "for n in i:\n    if n[1] == 4: break",
+        "i",
+    ),
+    "an expression that gives one": (
+        "i = {'of': (n * 2 for n in range(RANK, 9))}",
+        "next(i['of'])",
+        "next(i['of'])",
+    ),
+    "a cache beside what a name of before knew": (
+        "f = h if RANK == 0 else len",
+        "@functools.cache\ndef h(x=3): return [x, 5]\nu = h()\nu.append(3)",
+        "h",
+    ),
+    "a name that a text sets": (
+        "class A: pass\nw = A()\nA.a = int(os.popen('echo 0$R' 'ANK').read())",
+        "globals()['w'] = (3, 'y')",
+        "w",
+    ),
+    "a name that a keyword sets": (
+        "class A: pass\nw = A()\nA.a = int(os.popen('echo 0$R' 'ANK').read())",
+        "globals().update(w=(3, 'y'))",
+        "w",
+    ),
     "a text in memory": ("t = __import__('io').StringIO()", "t.write(str(RANK))", "t.getvalue()"),
     "what is printed": (
         "import io\nt = io.StringIO()",

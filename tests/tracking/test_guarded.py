@@ -112,3 +112,22 @@ def test_results_that_look_like_secrets_stay_here_and_a_tag_says_so(
 def test_a_metric_named_by_a_secret() -> None:
     (sample,) = _clean_samples([Sample(f"loss {TOKEN}", 1, 1, 0.5)], {}, Guard())
     assert sample.metric == "loss ***"
+
+
+def test_a_trial_waits_for_the_run_of_its_study_and_is_below_it(home: Path, server: Path) -> None:
+    folders = {name: home / name for name in ("study", "trial")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+        Status(State.RUNNING).write(folder)
+    study, trial = (
+        TrackingRequest(server.as_uri(), "e", name, name, 1.0, str(folder), parent=parent)
+        for (name, folder), parent in zip(folders.items(), ("", str(folders["study"])), strict=True)
+    )
+    process = TrackingProcess()
+    process._mirror(trial)
+    assert trial.tracked is None
+    process._mirror(study)
+    process._mirror(trial)
+    assert study.tracked is not None and trial.tracked is not None
+    run = client_of(server).get_run(trial.tracked.run)
+    assert run.data.tags["mlflow.parentRunId"] == study.tracked.run

@@ -76,3 +76,12 @@ def test_its_name_is_the_runs_and_a_folder_is_refused(
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(OptionError, match=r"folder\.html can't be written"):
         export(run, tmp_path / "folder.html")
+
+
+def test_the_file_of_a_run_with_a_long_name_can_be_written(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File systems take no more than 255 bytes."""
+    monkeypatch.chdir(tmp_path)
+    run = stored_run(Store(home), "one\n", name="ü" * 300)
+    assert export(run) == Path(f"{'ü' * 80}-{run.id}.html")

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.gathering.resolve import PendingName
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText
@@ -299,28 +298,6 @@ def _bound_by_shell(executed: Executed, world: World) -> Collection[str]:
 
 def _calls(node: ast.stmt) -> bool:
     return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
-
-
-def drawn(
-    needs: Mapping[str, Needed], settings: Iterable[Setting], world: World
-) -> Iterator[Finding]:
-    """Yield a warning for the values that may have been drawn from a generator which the notebook
-    had seeded by its rank."""
-    seeds = [s.executed for s in settings if any("seed" in n for n in s.names)]
-    last = seeds[-1] if seeds and world.knows_world(seeds[-1]) else None
-    values = [n.name for n in needs.values() if last and isinstance(n.how, (Literal, Value))]
-    origins = [(n, p) for n in values for p in world.history.of(n)[:1]]
-    names = [f"`{n}`" for n, p in origins if last and p.at > last.at and _calls(p.statement.node)]
-    if last and names:
-        message = (
-            f"{', '.join(names)}: if this was drawn from the generator that"
-            f" {last.statement.where} seeds by the rank, every rank has the notebook's: draw it in"
-            " the cell"
-        )
-        by_package = world.seen.asked(last.statement) and not world.asks_directly(last)
-        # Packages most often ask whether to print: `seed_everything(42)`.
-        severity = Severity.INFO if by_package else Severity.WARNING
-        yield Finding("capture.measured", severity, last.statement.where, message)
 
 
 # -- names that code makes at run time ------------------------------------------------------------

@@ -38,6 +38,7 @@ from distrain_nb.program.gathering.resolve import (
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
 from distrain_nb.program.gathering.unrepeated import identities, unrepeated
+from distrain_nb.program.notebook.deleted import imports_again
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Dependence
 from distrain_nb.program.notebook.world import World
@@ -152,9 +153,10 @@ class Gathering:
 
     def repeat(self, name: str, executed: Executed) -> None:
         """Have every rank run a statement that gives no name; `name` says what it sets."""
-        how = SourceCode((executed,), world=self.world.knows_world(executed))
+        imports = imports_again(executed, self.history, self.notebook.namespace)
+        how = SourceCode((*imports, executed), world=self.world.knows_world(executed))
         self.repeated.append(Needed(name, None, how, (executed.statement.where,)))
-        self._statement(name, executed)
+        self._statement(name, executed, {n for item in imports for n in item.statement.binds})
 
     def want_process_state(self, states: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Take state of the process by its names, and return what stays in the notebook."""
@@ -172,11 +174,10 @@ class Gathering:
         """Settle every name, and those that come up on the way."""
         while self._waiting or self._breaks_circle() or self._wants_subclasses():
             pending = self._waiting.popleft()
-            known = self.found.get(pending.name)
-            if known is not None:
-                if pending.where not in known.where:
-                    where = (*known.where, pending.where)
-                    self.found[pending.name] = replace(known, where=where)
+            if needed := self.found.get(pending.name):
+                if pending.where not in needed.where:
+                    where = (*needed.where, pending.where)
+                    self.found[pending.name] = replace(needed, where=where)
             elif pending.name not in self._settled:
                 self._settle(pending)
 
@@ -298,7 +299,7 @@ class Gathering:
         for executed in how.chain:
             self._statement(pending.name, executed)
 
-    def _statement(self, name: str, executed: Executed) -> None:
+    def _statement(self, name: str, executed: Executed, but: Collection[str] = ()) -> None:
         statement = executed.statement
         for note in (n for n in statement.notes if n.severity is Severity.ERROR):
             where = f"{statement.label}, line {note.line}"
@@ -306,7 +307,7 @@ class Gathering:
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
         self.read_by_text(names, statement.label)
-        needs = [use for use in names.needs.values() if use.name != name]
+        needs = [use for use in names.needs.values() if use.name not in {name, *but}]
         uses = [use for use in needs if use.at_once or use.name not in self.own]
         self.want(uses, statement.label)
         self.want_inside(executed, but=name)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.definitions import may_set
 from distrain_nb.observed.frames import run_by, stored_by
-from distrain_nb.observed.process import SEEDS, is_brought
+from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.changed_objects import change_of
+from distrain_nb.program.gathering.draws import STATES, seeded_last
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
 
-# Of a module the call that gives its generator's state; `set` in place of `get` sets it.
-_STATES = {"random": "getstate()", "numpy.random": "get_state()", "torch": "get_rng_state()"}
-
 
 def process_state(
     settings: Iterable[Setting], roots: Collection[str], world: World
@@ -48,20 +46,13 @@ def process_state(
     `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
     They are in these packages or in one that they import."""
     again = [(n, world.knows_world(s.executed)) for s in settings if s.runs for n in s.names]
-    seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
-    past, state = world.history.executed, world.seen.observer.settings
-    seeds += [(e, s.name) for s in state.seeded for e in past if is_at(s[:3], e.statement)]
-    by_rank: dict[str, bool] = {}
-    for executed, name in sorted(seeds, key=lambda pair: pair[0].at):
-        of_cuda = name.startswith("torch.cuda")
-        named = [m for m in _STATES if name.startswith(f"{m}.") and not of_cuda]
-        # One of another package may seed all generators.
-        by_rank.update(dict.fromkeys(named or _STATES, world.knows_world(executed)))
-    seeded = {module for module, of_world in by_rank.items() if not of_world}
+    last = seeded_last(settings, world)
+    seeded = {module for module, executed in last.items() if not world.knows_world(executed)}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
-        read = getattr(sys.modules[module], _STATES[module].removesuffix("()"), None)
+        read = getattr(sys.modules[module], STATES[module].removesuffix("()"), None)
         if read is not None:
-            yield f"{module}:{_STATES[module]}", read()
+            yield f"{module}:{STATES[module]}", read()
+    state = world.seen.observer.settings
     yield from state.changed(roots, [n for n, of_world in again if of_world])
 
 

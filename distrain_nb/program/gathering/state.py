@@ -269,7 +269,7 @@ def caches_of(
         executed = (
             e
             for e in world.history.executed
-            if e not in chain and world.reaches.reads(e.statement, name)
+            if e.at > chain[0].at and e not in chain and world.reaches.reads(e.statement, name)
         )
         code = function.__code__
         asks = code in world.seen.observer.askers or ASKS_MACHINE.intersection(code.co_names)

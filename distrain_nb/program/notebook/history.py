@@ -15,7 +15,7 @@ from distrain_nb.observed.objects import is_model
 from distrain_nb.observed.watch import Site
 from distrain_nb.program.python.ipython_syntax import SyntaxNote, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
-from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of
+from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of, names_by_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -211,7 +211,7 @@ def statements_of(label: str, source: str) -> tuple[Statement, ...]:
     for node in nodes:
         last = node.end_lineno or 0
         notes = tuple(note for note in cell.notes if first_line(node) <= note.line <= last)
-        binds = frozenset(bound_names([node]))
+        binds = frozenset(bound_names([node]) | names_by_text(node))
         statements.append(Statement(label, node, _text(node, lines), binds, notes, imported))
     return tuple(statements)
 

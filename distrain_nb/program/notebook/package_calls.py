@@ -34,6 +34,7 @@ _CALLS = re.compile(
     r"|logging\.(basicConfig|captureWarnings|addLevelName|setLoggerClass|config\.\w+"
     r"|getLogger\.\w+(Handler|Filter))"
     r"|(numbers|(_?collections[._])?abc)\.(\w+\.)*register"
+    r"|(os|posix)\.(put|unset)env"  # which `os.environ` doesn't have
     r"|_?(csv|codecs)\.(un)?register\w*|unittest\.mock\.patch(\.\w+)?\.start"
     r"|sklearn\.(\w+\.)*set_config|faulthandler\.enable|gc\.freeze"
     r"|matplotlib\.(pyplot\.)?(use|switch_backend)"
@@ -52,7 +53,7 @@ _SETS = re.compile(
 )
 # Calls that concern the machine, or that other code may make better.
 _MACHINES = re.compile(
-    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"(os|posix)\.chdir|atexit\.register|sys\.path\.\w+|os\.environ\.\w+"
     r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
     r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
     r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
@@ -73,7 +74,7 @@ _FILLS = {
     *("remove", "discard", "pop", "popitem", "popleft", "clear", "move_to_end"),
 }
 _SETTERS = re.compile("|".join(map(setters, TABLE)))
-_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?|(os|posix)\.putenv")
+_ENVIRONMENT = re.compile(r"os\.environ(\.(update|setdefault|__setitem__))?")
 _REGISTERS = re.compile(r"(\w+\.)+register(_\w+)?")  # as a decorator of a package
 BY_SETATTR = ".*"
 _READS = re.compile(

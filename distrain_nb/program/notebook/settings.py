@@ -10,6 +10,7 @@ import ast
 import builtins
 import reprlib
 import sys
+from collections import ChainMap
 from dataclasses import dataclass
 from itertools import chain
 from types import FunctionType, ModuleType
@@ -19,6 +20,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.process import SEEDS
 from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.ancestry import is_settings
+from distrain_nb.program.notebook.deleted import deleted_imports
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.package_calls import (
     AGAIN,
@@ -79,7 +81,8 @@ def settings_of(world: World) -> list[Setting]:
     sets that asks for the world, of the state also what nobody saw. A statement that failed would
     fail there too."""
     notebook = OwnModule(world.namespace, world.history)
-    code = PackageCalls(OwnModules(notebook), world.namespace, given_by_imports(notebook))
+    names = ChainMap({**world.namespace}, deleted_imports(world.history, world.namespace))
+    code = PackageCalls(OwnModules(notebook), names, given_by_imports(notebook))
     texts: dict[int, list[str]] = {}  # by the positions of cells
     for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)

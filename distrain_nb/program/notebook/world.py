@@ -116,9 +116,13 @@ class World:
         return {name for r in reads if is_at(r[:3], statement) for name in has_changed(r)}
 
     def _is_later(self, name: str, executed: Executed) -> bool:
-        """Return whether a name was set, or deleted, after a statement ran."""
+        """Return whether a name was set to something else, or deleted, after a statement ran."""
         latest = next(iter(self.history.of(name)), None)
-        return name not in self.namespace or (latest is not None and latest.at > executed.at)
+        if name not in self.namespace or latest is None or latest.at <= executed.at:
+            return name not in self.namespace
+        before = self.history.of(name, executed.at)[:1] if latest.statement.is_import else []
+        gave = [e.statement.gives(name) for e in before]
+        return gave != [latest.statement.gives(name)]
 
     # -- all questions on the way ---------------------------------------------------------------
 

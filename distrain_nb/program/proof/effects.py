@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from distrain_nb.program.notebook.deleted import imports_again
 from distrain_nb.program.proof.forked import Untried, tried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from distrain_nb.observed import Observer
     from distrain_nb.program.notebook.history import Executed
@@ -49,15 +50,17 @@ def _can_be_made(setting: Setting, world: World, results: _Tried) -> bool:
     key = executed.at, executed.statement.text
     if key not in results:
         try:
-            tried(lambda: _make(executed, world.namespace), _SECONDS)
+            tried(lambda: _make(executed, world), _SECONDS)
             results[key] = True
         except Untried:
             results[key] = False
     return results[key]
 
 
-def _make(executed: Executed, namespace: Mapping[str, object]) -> None:
+def _make(executed: Executed, world: World) -> None:
     """Make a call once more. It may raise, as the package has already what it registers."""
-    module = ast.Module([executed.statement.node], [])
-    with suppress(Exception):
-        exec(compile(module, "<effect>", "exec"), dict(namespace))
+    names = dict(world.namespace)
+    for item in (*imports_again(executed, world.history, names), executed):
+        module = ast.Module([item.statement.node], [])
+        with suppress(Exception):
+            exec(compile(module, "<effect>", "exec"), names)

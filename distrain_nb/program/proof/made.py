@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from dataclasses import replace as with_values
+from functools import reduce
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.definitions import is_users
 from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
@@ -19,7 +22,7 @@ from distrain_nb.worker.rank import program as rank_program
 from distrain_nb.worker.rank.expected import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.gathering.resolve import Needed
@@ -89,8 +92,9 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
     names = [n.name for n in there if _is_made(n) or n.name in replay.changed()]
     if not names:
         return []
-    namespace = gathering.world.seen.observer.namespace
-    kernel = {name: texts_of(name, namespace[name]) for name in names if name in namespace}
+    # What runs again may change a module once more that has the notebook's state.
+    names += [n.name for n in there if _is_of_module(n)]
+    kernel = _texts(names, gathering.world.seen.observer.namespace)
     with Scratch("proof") as folder:
         program.write(folder)
         alone = _results(folder, names, ALONE)
@@ -126,10 +130,29 @@ def _results(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
         os.environ.update({**before, **environment})
         with suppress(_AtCell):
             rank_program.run_in(main, folder, _stop, is_trial=True)
-        names_there = vars(main)
-        return {n: texts_of(n, names_there[n]) if n in names_there else {} for n in names}
+        return _texts(names, vars(main))
 
     return tried(work, SECONDS)  # type: ignore[no-any-return]
+
+
+def _is_of_module(needed: Needed) -> bool:
+    """Return whether it is the state of a module of the user's, `module:CFG.lr`."""
+    module, _, path = needed.name.rpartition(":")
+    return is_users(sys.modules.get(module)) and all(map(str.isidentifier, path.split(".")))
+
+
+def _texts(names: Iterable[str], namespace: Mapping[str, Any]) -> Texts:
+    """Return the texts of names, also of the state of modules; none of what isn't there."""
+    texts: Texts = {name: {} for name in names}
+    for name in texts:
+        with suppress(KeyError, AttributeError):
+            texts[name] = texts_of(name, _object(name, namespace))
+    return texts
+
+
+def _object(name: str, namespace: Mapping[str, Any]) -> Any:
+    module, _, path = name.rpartition(":")
+    return reduce(getattr, path.split("."), sys.modules[module]) if module else namespace[name]
 
 
 def _stop() -> None:
@@ -137,11 +160,16 @@ def _stop() -> None:
 
 
 def _finding(needed: Needed, difference: Difference) -> Finding:
-    assert isinstance(needed.how, SourceCode) or difference.is_rank
     chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
     where = chain[0].statement.where if chain else needed.where[0]
     texts = [shown(t) or "nothing" for t in (difference.notebook, difference.program)]
     of = "rank 1 of 2" if difference.is_rank else "the notebook"
+    if _is_of_module(needed):
+        message = (
+            f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} where statements run again"
+            " that depend on the rank: move what changes it into the cell"
+        )
+        return Finding("capture.process-bound", Severity.ERROR, where, message)
     message = (
         f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} if the statements run again"
         f" that made `{difference.name}` ({where}): move {where}, and what has changed"

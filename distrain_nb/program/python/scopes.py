@@ -103,6 +103,28 @@ def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
     return _bindings(nodes)[0]
 
 
+_NAMESPACE = {"globals", "locals", "vars"}
+
+
+def names_by_text(node: ast.stmt) -> set[str]:
+    """Return names that a statement at the top level binds by texts that it spells out:
+    `globals()["x"] = 1`, `globals().update(x=1)`."""
+    if isinstance(node, ast.Assign):
+        places = [t for t in node.targets if isinstance(t, ast.Subscript)]
+        keys = [t.slice for t in places if _is_namespace(t.value)]
+        return {k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str)}
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        updates = call.func.attr == "update" and _is_namespace(call.func.value)
+        return {keyword.arg for keyword in call.keywords if updates and keyword.arg}
+    return set()
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    func = node.func if isinstance(node, ast.Call) and not node.args else None
+    return isinstance(func, ast.Name) and func.id in _NAMESPACE
+
+
 def _bindings(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
     """Return the names that these nodes bind, and those that they declare `global`."""
     names: set[str] = set()
