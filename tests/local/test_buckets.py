@@ -88,7 +88,7 @@ def test_a_cell_reads_a_bucket_that_is_fetched_once(bucket: Bucket) -> None:
     bucket.put("train/deep/b c.txt", "2")
     bucket.put("trained.txt", "not asked for")
     (said,) = [f for f in api.check("open(train)", data=DATA) if f.code == "local.data"]
-    assert f"fetched to {place('gs://pictures/train')} first" in said.message
+    assert f"is downloaded to {place('gs://pictures/train')}" in said.message
     options = {"data": DATA, "result": "total", "wait": True}
     assert api.submit(SUM, **options).results["total"] == 3
     assert len(bucket.fetched) == 2
