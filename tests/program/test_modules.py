@@ -47,6 +47,19 @@ def test_what_a_module_was_given_is_not_imported_from_it(
     assert server.results(program) == [2, 2]
 
 
+@pytest.mark.parametrize("way", ["import LR, f", "import *"])
+def test_what_a_module_was_given_is_so_for_who_imports_it_then(
+    kernel: Kernel, server: Server, on_path: Path, way: str
+) -> None:
+    """Ranks imported the name before they had set it: it was the file's there."""
+    write(on_path, {"config.py": "LR = 0.1\ndef f(): return LR"})
+    kernel.run("from config import LR as early")
+    kernel.run("import config\nconfig.LR = 7")
+    kernel.run(f"from config {way}\nfast = LR * 2")
+    program = kernel.capture("print('RESULT', [LR, f(), early, fast])")
+    assert server.results(program) == [7, 7, 0.1, 14]
+
+
 def test_modules_travel_with_what_they_import(
     kernel: Kernel, server: Server, on_path: Path
 ) -> None:

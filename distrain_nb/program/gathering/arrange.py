@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
+from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.worker.rank.program import Segment
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ Item = TypeVar("Item", bound=Hashable)
 @dataclass(frozen=True)
 class PreludeItem:
     """A statement of the notebook, or the line that gives a value its name, or a `model` its
-    weights."""
+    weights. `imports` are lines that stand behind one that sets what they import."""
 
     name: str
     executed: Executed | None = None
     literal: str | None = None
     model: str = ""
+    imports: tuple[str, ...] = ()
 
 
 def arrange(
@@ -50,6 +51,11 @@ def arrange(
     settings = (item for needed in repeated for item in _items(needed))
     items = {key: replace(item, name="") for key, item in settings}
     given = _items_by_name(needs, items, cells)
+    for path, names in _imported_from(needs).items():
+        lines = [line for name in names for line in _lines(needs[name])]
+        items[path] = replace(items[path], imports=tuple(lines))
+        for name in names:
+            given.setdefault(name, []).append(path)
     inside = {n.name: n.root for n in needs.values() if n.root}
     made = {name: [*given[root]] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}
@@ -102,6 +108,24 @@ def _items_by_name(
         for name in executed.statement.binds if executed.at in items else ():
             by_name.setdefault(name, []).append(executed.at)
     return by_name
+
+
+def _imported_from(needs: Mapping[str, Needed]) -> dict[str, list[str]]:
+    """Return the names that the notebook imported after it had set the attribute of their module,
+    by the attribute's path: `config:LR`. Programs import before they set what modules have."""
+    names: dict[str, list[str]] = {}
+    for needed in needs.values():
+        for line in _lines(needed):
+            (node,) = ast.parse(line).body
+            if isinstance(node, ast.ImportFrom) and len(node.names) == 1:
+                path = f"{node.module}:{node.names[0].name}"
+                if path in needs and needs[path].value is needed.value:
+                    names.setdefault(path, []).append(needed.name)
+    return names
+
+
+def _lines(needed: Needed) -> tuple[str, ...]:
+    return needed.how.statements if isinstance(needed.how, Import) else ()
 
 
 def _seen(key: Key, given: Iterable[Key]) -> set[Key]:
@@ -248,6 +272,8 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
             page.add(f"{', '.join(item.name for item in same)} = captured({names})")
         elif kind == "restored":
             page.add(f"restored({names})")
+            for line in itertools.chain.from_iterable(item.imports for item in same):
+                page.add(line)
         elif kind == "loaded":
             page.add("\n".join(f'loaded({item.model}, "{item.name}")' for item in same))
         elif kind == "literal":
