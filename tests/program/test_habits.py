@@ -183,12 +183,12 @@ LOST: dict[str, tuple[str, str, str]] = {
     "__getstate__": (
         "class A:\n    def __getstate__(self): return {}\na = [A()]\na[0].x = 1",
         "a",
-        "`a[0].x` is 1 in the notebook and nothing in the run",
+        "`a[0].x` is 1 in the notebook but nothing in the run",
     ),
     "__reduce__": (
         "class A:\n    n = 0\n    def __reduce__(self): return A, ()\na = A()\na.n = 5",
         "a",
-        "`a.n` is 5 in the notebook and nothing in the run",
+        "`a.n` is 5 in the notebook but nothing in the run",
     ),
     "a graph": (
         "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2",
@@ -198,7 +198,7 @@ LOST: dict[str, tuple[str, str, str]] = {
     "an attribute of a frame": (
         "import pandas as pd\nd = pd.DataFrame({'a': [1]})\nobject.__setattr__(d, 'src', 'x')",
         "d",
-        "`d.src` is 'x' in the notebook and nothing in the run",
+        "`d.src` is 'x' in the notebook but nothing in the run",
     ),
 }
 KEPT = {
