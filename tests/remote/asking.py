@@ -54,12 +54,16 @@ while n < 6000:
 class Follower:
     """A kernel, as ranks see it, that follows a run."""
 
-    def __init__(self, text: str, **options: Any) -> None:
+    def __init__(self, text: str, is_there: bool = True, **options: Any) -> None:
         cell = Cell("Cell In[1]", f"%%distrain\n{text}")
         notebook = Notebook({"__name__": "__main__"}, [cell], Path.cwd())
         prepared = api.prepare(Source(cell, notebook, first_line=2), wait=False, **options)
-        self.run: Run = api.start(prepared, lambda folder: prompts.listen(folder, answers=True))
+        self.run: Run = api.start(prepared, self.listen if is_there else None)
         self._dialogues = Dialogues(self.run.folder)
+
+    @staticmethod
+    def listen(folder: Path) -> None:
+        prompts.listen(folder, answers=True)
 
     def asked(self) -> Question:
         """Return what is asked, by one rank at a time."""
@@ -116,6 +120,17 @@ def a_failed_rank_is_looked_at(**options: Any) -> None:
         kernel.answer("q")
         assert kernel.ends() == "failed"
         assert "ValueError: boom" in kernel.run.status.error
+
+
+def a_failed_rank_waits_for_somebody(**options: Any) -> None:
+    """Nobody followed the run when it failed: `%distrain debug` comes later."""
+    with followed(FAILS, is_there=False, debug=True, **options) as kernel:
+        waits = "this rank waits 30 min for %distrain debug"
+        assert eventually(lambda: waits in kernel.run.logs(), within=WITHIN_S)
+        kernel.listen(kernel.run.folder)
+        assert "db" in kernel.asked().text
+        kernel.answer("c")
+        assert kernel.ends() == "failed"
 
 
 def quitting_ends_the_run(**options: Any) -> None:

@@ -22,6 +22,10 @@ def test_a_failed_rank_is_looked_at(slurm: Cluster, work: Path) -> None:
     asking.a_failed_rank_is_looked_at(on="slurm", workers=2)
 
 
+def test_a_failed_rank_waits_for_somebody(slurm: Cluster, work: Path) -> None:
+    asking.a_failed_rank_waits_for_somebody(on="slurm", workers=2)
+
+
 def test_quitting_ends_the_run(slurm: Cluster, work: Path) -> None:
     asking.quitting_ends_the_run(on="slurm", workers=2)
 

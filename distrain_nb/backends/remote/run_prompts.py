@@ -6,6 +6,7 @@ is given before the job is sent; without it none looks for more.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,14 +17,18 @@ from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.backends.remote.service import Service
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.types import JsonObject, Unknown
+from distrain_nb.types import JsonObject
 from distrain_nb.worker.files import prompts
 from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.orders import HEARD, ORDERS, START, Order
 from distrain_nb.worker.files.status import Process
+from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.debugger import DEBUG_VARIABLE
 from distrain_nb.worker.replica import shared
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
+
+_log = logging.getLogger(__name__)
 
 COUNTER = "orders-given"  # in the job's folder: the number of the last order
 
@@ -54,7 +59,7 @@ class RunPrompts:
         self._run = run
         self._service = service if isinstance(service, TakesOrders) else None
         self._processes = submission.processes
-        self._may_be_debugged = _variable(submission, DEBUG_VARIABLE)
+        self._may_be_debugged = DEBUG_VARIABLE in program.variables(run.folder / PROGRAM_FOLDER)
         self._relay: PromptRelay | None = None
 
     def begin(self) -> None:
@@ -71,7 +76,11 @@ class RunPrompts:
         place = partial(shared.replica_folder, service.folder, attempt=service.attempt)
         members = _numbers(service.members, self._processes)
         self._relay = PromptRelay(folder, place, START, members, self._give)
-        self._give(HEARD, {"of": START, "answered": self._relay.begin()})
+        try:
+            self._give(HEARD, {"of": START, "answered": self._relay.begin()})
+        except Exception:  # as where a dashboard gives no answer: the run goes on without
+            _log.warning("ranks of this attempt can't ask", exc_info=True)
+            self._relay = None
 
     def turn(self) -> None:
         """Pass on what is new."""
@@ -124,9 +133,3 @@ def _numbers(
     others = (process.index for process in processes if process.rank is None)
     rest = (number for number in range(len(members)) if number not in numbers)
     return numbers | {replica: [number] for replica, number in zip(rest, others, strict=True)}
-
-
-def _variable(submission: Submission, name: str) -> bool:
-    """Return whether the job's environment has a variable."""
-    environment: Unknown = submission.spec.get("environment")
-    return isinstance(environment, dict) and bool(environment.get(name))
