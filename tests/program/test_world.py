@@ -305,7 +305,7 @@ REFUSED = [
     ),
     Refusal(
         "an object that no statement makes",
-        ("import torch.utils.data as d\nglobals()['s'] = d.DistributedSampler([1], 1, 0)",),
+        ("import torch.utils.data as d\nexec('s = d.DistributedSampler([1], 1, 0)')",),
         "s",
         ("`s` (DistributedSampler)", "no executed statement is known to create it"),
     ),

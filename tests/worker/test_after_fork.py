@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow  # imports PyTorch in a process of its own
 FORK = """
 import json, logging, multiprocessing, os, random, secrets, sys, tempfile, threading, time, uuid
 import numpy, torch
-from distrain_nb.worker.rank import rank
+from distrain_nb.worker.rank import renewing
 
 def drawn():
     here = {
@@ -37,7 +37,7 @@ def drawn():
 tempfile.gettempdir()
 for _ in range(3):
     if not os.fork():
-        rank.renew()
+        renewing.renew()
         print(json.dumps(drawn()), flush=True)
         os._exit(0)
     os.wait()
