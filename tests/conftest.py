@@ -19,7 +19,7 @@ import hypothesis
 import psutil
 import pytest
 
-from distrain_nb.observed import definitions
+from distrain_nb.observed import module_changes
 from tests import fuzzing
 from tests.kernels import PATIENT, Kernel, kernel
 from tests.schedule import LongestFirst
@@ -75,7 +75,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         suite = {n: module for n, module in sys.modules.items() if n.partition(".")[0] == "tests"}
-        definitions._others.update({name: ref(module) for name, module in suite.items()})
+        module_changes._others.update({name: ref(module) for name, module in suite.items()})
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

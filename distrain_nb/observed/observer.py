@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dis import get_instructions
 from threading import RLock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.changes import Changes
-from distrain_nb.observed.definitions import Modules, Originals
+from distrain_nb.observed.definitions import Originals
 from distrain_nb.observed.files import Files
 from distrain_nb.observed.frames import (
     asking,
@@ -40,6 +40,7 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
+from distrain_nb.observed.module_changes import Modules
 from distrain_nb.observed.objects import as_now, part_names
 from distrain_nb.observed.process import Begun, Settings, Variables
 from distrain_nb.observed.touched import is_idle
@@ -84,7 +85,8 @@ class Observer:
         # What a statement's lines asked from where: the way to its frame takes 3 µs.
         self._again: dict[tuple[str, int, int, int], CodeType] = {}
         self._statement: FrameType | None = None
-        self._unsettled, self._last = Unsettled(namespace), cast("FrameType | None", None)
+        self._unsettled = Unsettled(namespace)
+        self._last: FrameType | None = None
         self._asked = self._knows = False  # since the last statement; what the running one reads
         self.askers: set[CodeType] = set()  # the user's own functions that a question came through
         self._set: set[str] = set()  # variables, since then
@@ -252,13 +254,10 @@ class Observer:
     def settle(self) -> None:
         """Look which objects have changed since the world was asked."""
         with self._alone():
-            self._settle()
-
-    def _settle(self) -> None:
-        self._last = self._statement = None
-        self._seen.clear()
-        self._again.clear()
-        self._unsettled.settle()
+            self._last = self._statement = None
+            self._seen.clear()
+            self._again.clear()
+            self._unsettled.settle()
 
     def see(self, what: str, frame: FrameType, package: str = "") -> None:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""

@@ -13,8 +13,8 @@ from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distrain_nb.observed.definitions import is_users
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
+from distrain_nb.observed.module_changes import is_users
 from distrain_nb.worker.fingerprint import digest
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 from distrain_nb.worker.rank.since_import import SinceImport

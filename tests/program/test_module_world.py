@@ -169,6 +169,13 @@ TAKEN: dict[str, tuple[str, str, object]] = {
         "state_module.NEW = [state_module.LR]\nv = [*state_module.NEW]",
         [1],
     ),
+    "by an import": ("state_module.LR = rank", "from state_module import LR as v", 1),
+    "of what an import gave": (
+        "state_module.LR = rank",
+        "from state_module import LR\nv = [LR]",
+        [1],
+    ),
+    "of all that it has": ("state_module.LR = rank", "from state_module import *\nv = [LR]", [1]),
     "before": ("v = [state_module.LR]\nstate_module.LR = rank", "w = 1", [0.1]),
     "imported again since": (
         "state_module.LR = rank",

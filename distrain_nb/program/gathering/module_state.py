@@ -15,8 +15,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.definitions import may_set
 from distrain_nb.observed.frames import run_by, stored_by
+from distrain_nb.observed.module_changes import may_set
 from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.changed_objects import change_of
 from distrain_nb.program.gathering.draws import STATES, seeded_last

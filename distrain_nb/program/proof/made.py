@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.definitions import is_users
+from distrain_nb.observed.module_changes import is_users
 from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
