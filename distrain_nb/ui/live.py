@@ -82,8 +82,9 @@ class LiveView:
     def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
         self._behind = self._behind or changed
-        if is_watched(self._metrics.folder):
-            pass  # the page has the lines from its server
+        served = is_watched(self._metrics.folder)  # the page has lines and charts from its server
+        if served:
+            pass
         elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
             self._send_whole()
         elif changed:
@@ -92,7 +93,12 @@ class LiveView:
         current = _now(summary)
         if {**self._run.summary, "now": current["now"]} != current:
             self._run.summary = current
-        self.charts.refresh()
+        if not served:
+            self.draw()
+
+    def draw(self, *, last: bool = False) -> None:
+        """Bring the charts up to date, the `last` time without waiting for a pause."""
+        self.charts.refresh(last=last)
         if len(self.widget.children) <= len(self.charts.widgets):
             self.widget.children = (self._run, *self.charts.widgets)
 

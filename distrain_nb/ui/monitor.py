@@ -169,7 +169,7 @@ class Monitor:
 
     def _leave_document(self) -> None:
         if self._live:
-            self._live.charts.refresh(last=True)
+            self._live.draw(last=True)
         if self._live and self._let_go:
             self._live.end()
             return

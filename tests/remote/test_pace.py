@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,59 @@ def test_a_cancel_is_heard_between_two_looks(
     request_cancel(run)  # the next look is an hour away
     process.join()
     assert Status.read(run).state is State.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("look_s", "least_s", "most_s"),
+    [(5.0, 4.0, 4.9), (0.05, 0.004, 0.006)],
+    ids=["a short look", "a long look"],
+)
+def test_a_look_counts_as_a_part_of_the_rest(
+    look_s: float,
+    least_s: float,
+    most_s: float,
+    run: Path,
+    service: FolderService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests: list[float] = []
+    log = FolderService.log
+
+    def slow(self: FolderService, job: str, cursor: Any, *, last: bool) -> Any:
+        time.sleep(0.1)
+        return log(self, job, cursor, last=last)
+
+    def rest(self: CarriedRun, seconds: float, *more: Any) -> bool:
+        rests.append(seconds)
+        return False
+
+    (service.folder / "reached").write_text(str(LINES - 200))
+    monkeypatch.setattr(FolderBackend, "pace", Pace(look=look_s, quiet=0.0))
+    monkeypatch.setattr(FolderService, "log", slow)
+    monkeypatch.setattr(CarriedRun, "rest", rest)
+    carrier.carry(run)
+    assert rests
+    assert all(least_s <= rest <= most_s for rest in rests), rests
+
+
+def test_what_failed_first_is_said_before_a_job_s_lines_are_read(
+    run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    (service.folder / "reached").write_text(str(LINES - 200))
+    observe, log = FolderService.observe, FolderService.log
+
+    def failing(self: FolderService, job: str) -> Observed:
+        return replace(observe(self, job), reason="rank 1 failed: ValueError")
+
+    def noted(self: FolderService, job: str, cursor: Any, *, last: bool) -> Any:
+        notes.append(Status.read(run).note)
+        return log(self, job, cursor, last=last)
+
+    monkeypatch.setattr(FolderService, "observe", failing)
+    monkeypatch.setattr(FolderService, "log", noted)
+    carrier.carry(run)
+    assert notes[0] == "rank 1 failed: ValueError"
 
 
 def test_a_request_from_before_a_rest_ends_it_at_once(run: Path) -> None:

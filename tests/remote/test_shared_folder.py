@@ -122,7 +122,8 @@ def lines(entries: object) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in entries:
         assert isinstance(entry, LogEntry)
-        found.setdefault(f"{entry.role} {entry.replica} {entry.stream}", []).append(entry.text)
+        text = f"[{entry.process}] {entry.text}" if entry.process else entry.text
+        found.setdefault(f"{entry.role} {entry.replica} {entry.stream}", []).append(text)
     return found
 
 

@@ -67,21 +67,32 @@ def _records(entries: Iterable[LogEntry], labels: list[str]) -> bytes:
     """Return entries as records; labels of processes that are new are appended."""
     numbers = {label: number for number, label in enumerate(labels)}
     records = []
-    for entry in entries:
-        moment, role, replica, text, stream, _ = entry
-        tagged = _TAGGED.fullmatch(text) if text.startswith("[") else None
-        if tagged:
-            label, text = tagged.groups()
-        else:
-            label = role if role == SERVICE else f"{role} {replica}"
+    for moment, role, replica, text, stream, _, process in entries:
+        label, line = (process, text) if process else _tagged(role, replica, text)
         number = numbers.get(label)
         if number is None:
             number = numbers[label] = len(labels)
             labels.append(label)
-        head = b"%.3f\t%d\t%s\t" % (moment, number, stream.encode())
-        lines = text.encode("utf-8", "backslashreplace").rstrip(b"\n").split(b"\n")
-        records += [head + last_overwrite(line) + b"\n" for line in lines]
-    return b"".join(records)
+        if "\n" in line or "\r" in line:
+            head = f"{moment:.3f}\t{number}\t{stream}\t"
+            records += [f"{head}{part}\n" for part in _overwritten(line)]
+        else:
+            records.append(f"{moment:.3f}\t{number}\t{stream}\t{line}\n")
+    return "".join(records).encode("utf-8", "backslashreplace")
+
+
+def _tagged(role: str, replica: int, text: str) -> tuple[str, str]:
+    """Return the label of the process that a line is from, and its text."""
+    tagged = _TAGGED.fullmatch(text) if text.startswith("[") else None
+    if tagged:
+        return tagged[1], tagged[2]
+    return role if role == SERVICE else f"{role} {replica}", text
+
+
+def _overwritten(text: str) -> Iterator[str]:
+    """Yield the lines of a text, as they stay on screen."""
+    for line in text.rstrip("\n").split("\n"):
+        yield last_overwrite(line.encode("utf-8", "backslashreplace")).decode()
 
 
 def events(output: OutputFolder, folder: Path) -> None:

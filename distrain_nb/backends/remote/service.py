@@ -35,8 +35,10 @@ class Gone(DistrainError):
 class LogEntry(NamedTuple):
     """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
     (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`; `points`
-    are metrics that the service was told to read from it: name, step and value. Of a large job a
-    hundred thousand come in a second, and a tuple is made in a quarter of the time."""
+    are metrics that the service was told to read from it: name, step and value; `process` is the
+    label of the process where the service knows it, and else our worker may name it in the text.
+    Of a large job a hundred thousand come in a second, and a tuple is made in a quarter of the
+    time."""
 
     time: float
     role: str
@@ -44,6 +46,7 @@ class LogEntry(NamedTuple):
     text: str
     stream: str = "o"
     points: tuple[tuple[str, int, float], ...] = ()
+    process: str = ""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from distrain_nb.worker.files import orders
 from distrain_nb.worker.files.coded_line import FAILED, CodedLine
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import LOG_FILE
-from distrain_nb.worker.files.log import parse
+from distrain_nb.worker.files.log import parse_all
 from distrain_nb.worker.files.status import Progress, State
 from distrain_nb.worker.replica import shared, start
 from distrain_nb.worker.supervisor.retries import RunAttempt
@@ -286,7 +286,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             entries += error
             read += entries
             # Those of one replica stay in their order, whatever its clock does.
-            times += accumulate((entry.time for entry in entries), max)
+            times += accumulate([entry.time for entry in entries], max)
             reached |= {folder.name: size, **variables}
         if last:
             (self.folder / shared.VARIABLES).unlink(missing_ok=True)
@@ -353,12 +353,11 @@ class SharedFolderService(ABC, Generic[SpecT]):
         except (FileNotFoundError, Damaged):
             return [], size
         role, replica = self._member(folder)
-        tags = [f"[{label}] " for label in labels]
-        entries = []
-        for record in complete.split(b"\n")[:-1]:
-            moment, process, stream, text = parse(record)
-            tag = tags[process] if process < len(tags) else ""
-            entries.append(LogEntry(moment, role, replica, tag + text, stream))
+        label = dict(enumerate(labels)).get
+        entries = [
+            LogEntry(at, role, replica, text, stream, (), label(process, ""))
+            for at, process, stream, text in parse_all(complete)
+        ]
         return entries, size + len(complete)
 
     def _error(

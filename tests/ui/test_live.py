@@ -1,0 +1,45 @@
+"""The view of a run while it goes on: who draws its charts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from distrain_nb.run import Run
+from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.summary import summary_of
+from distrain_nb.saved.tail import Tail
+from distrain_nb.ui.live import LiveView
+from distrain_nb.ui.monitor import NOTHING
+from distrain_nb.worker.files.folder import WATCHED_FILE
+from distrain_nb.worker.supervisor.heartbeat import note_watched
+
+from .runs import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path, home: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "7")
+    folder.report(5, loss=1.0)
+    return folder
+
+
+def test_the_kernel_draws_no_charts_that_the_page_has_from_its_server(run: RunFolder) -> None:
+    summary = summary_of(cast("Run", run))
+    view = LiveView(summary, Tail(), Metrics(run.folder), lambda path, query: {})
+    note_watched(run.folder)
+    view.show(summary, NOTHING, changed=False)
+    assert not view.charts.widgets
+    (run.folder / WATCHED_FILE).unlink()
+    view.show(summary, NOTHING, changed=False)
+    assert view.widget.children[1:] == view.charts.widgets != ()
+
+
+def test_the_last_charts_are_drawn_for_every_page(run: RunFolder) -> None:
+    summary = summary_of(cast("Run", run))
+    view = LiveView(summary, Tail(), Metrics(run.folder), lambda path, query: {})
+    note_watched(run.folder)
+    view.draw(last=True)
+    assert view.widget.children[1:] == view.charts.widgets != ()
