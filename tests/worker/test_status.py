@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.cause import EXIT, MEMORY
 from distrain_nb.worker.files.failure import Memory
 from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
@@ -62,3 +63,13 @@ def test_a_cause_says_that_somebody_killed_a_process(
     ended = Status(State.RUNNING).enter(State.FAILED, error="reworded", cause=cause)
     ended.write(tmp_path)
     assert Status.read(tmp_path).says_nothing_of_the_program is killed
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(-9, MEMORY), (128 + 9, MEMORY), (-11, EXIT), (-15, EXIT), (3, EXIT)],
+)
+def test_only_a_sigkill_is_laid_to_a_machine_without_memory(status: int, kind: str) -> None:
+    failed = failure.of_exit(0, status, True, Memory(1 << 30))
+    assert failed.kind == kind
+    assert ("ran out of memory" in failed.summary) is (status == -9)

@@ -96,8 +96,11 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) -> Failure:
-    """Return the failure of a process that left no word, from its wait status."""
+def of_exit(process: int, status: int, out_of_memory: bool, memory: Memory) -> Failure:
+    """Return the failure of a process that left no word, from its wait status. If the machine has
+    run out of memory since the process began, a SIGKILL is taken for the kernel's: it sends no
+    other signal then."""
+    killed_for_memory = out_of_memory and cause_of(status) == "SIGKILL"
     summary = describe_exit(status, killed_for_memory)
     if status == -signal.SIGKILL:
         summary += f" ({memory})"

@@ -220,13 +220,13 @@ class Supervisor:
             self._end_reducers()
 
     def _note_failure(self, child: Child, status: int, peak: int) -> str:
-        for_memory = system.out_of_memory_kills() > self._memory_kills
+        out_of_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
         if isinstance(child, Launcher):
             words.append(failure.of_launcher(status) if words else child.failed(status))
         if not words:
             memory = self._sampler.memory_of(child.pid, peak) if self._sampler else Memory(peak)
-            words = [failure.of_exit(min(child.specs), status, for_memory, memory)]
+            words = [failure.of_exit(min(child.specs), status, out_of_memory, memory)]
         self._failures += words
         wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
