@@ -127,8 +127,8 @@ def write_code(code: str, instead: str) -> Fix[str]:
 
 
 def head_lines(text: str) -> int:
-    """Return how many lines the magic's own is, with those that it goes on in: after a backslash at
-    a line's end, and lines that begin with an option; 0 where there is none."""
+    """Return how many lines the magic's options take; 0 where there is no magic. They go on after a
+    backslash at a line's end, and in lines that begin with an option."""
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.lstrip().startswith(MAGICS)), -1) + 1
     while 0 < at < len(lines) and _goes_on(lines[at - 1], lines[at]):

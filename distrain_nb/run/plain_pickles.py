@@ -179,7 +179,7 @@ def _check_keys(keys: Iterable[Value]) -> None:
 
 
 def _is_whole(number: Value) -> bool:
-    """Tell whether a fraction may be made of a value: a whole number, or a text of one or two."""
+    """Tell whether a fraction may be made of a value: an integer, or a text such as `-2/3`."""
     text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
     return bool(text) or type(number) is int
 

@@ -70,9 +70,9 @@ class Results(Mapping[str, Value]):
             return values.load(self._folder, [name], PlainReader)[name]
         except NotPlain as error:
             raise ResultUntrusted(
-                f"result {name!r} of run {self._run} is more than plain data: to read it runs code "
-                f"that its file names ({error}), and others than you may have written that file, "
-                "such as whoever can write to the job's bucket. If you trust them: "
+                f"result {name!r} of run {self._run} is more than plain data: reading it runs code "
+                f"from its file ({error}). Whoever can write to the job's bucket can change that "
+                "file. If you trust them: "
                 f"`run.results.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
             ) from None
         except Exception as error:  # whatever a stranger's pickle has Python raise

@@ -319,9 +319,9 @@ def find_session(name: str) -> SessionHandle:
         return living[0]
     names = ", ".join(session.name for session in living) or "none"
     if not name:
-        raise OptionError(f"which session? Living ones: {names}")
+        raise OptionError(f"which session? Running: {names}")
     hint = did_you_mean(name, every, ".")
     raise OptionError(
-        f"no session {name!r}{hint} There is {names}; %distrain session start --name {name} "
+        f"no session {name!r}{hint} Running: {names}; %distrain session start --name {name} "
         "starts one"
     )

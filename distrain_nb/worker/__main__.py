@@ -98,7 +98,7 @@ def _launch(replica: Replica) -> Launch:
 
 
 def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
-    """Return the primary starts all; the others wait for it."""
+    """Return what this replica does for `mpirun`: the primary starts all ranks, the others wait."""
     if replica.group:
         return replace(launch, awaits=replica.addresses[replica.group])
     options = mpi.custom_options(os.environ.get("DISTRAIN_MPI_OPTIONS", ""))

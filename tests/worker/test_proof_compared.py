@@ -60,7 +60,7 @@ def test_a_difference_is_a_finding() -> None:
     fact = {"kind": "proof", "of_ranks": [0, 1], "place": "line 3", "fields": fields}
     (deviation,) = compare({0: [fact], 1: []})
     assert deviation == parted(fact) and deviation.code == "proof.parted"
-    assert deviation.sentence.startswith("line 3: step 1 is not that of one rank")
+    assert deviation.sentence.startswith("line 3: step 1 differs from that of one rank")
     assert compare({0: [fact], 1: []}, ["proof"]) == []
 
 

@@ -121,8 +121,8 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         self._start_carrying(folder)
 
     def _start_carrying(self, folder: Path) -> None:
-        """Have a new run carried. One that has lost its carrier gets one of its own: it may be what
-        ended that."""
+        """Start the carrier of a new run, or hand the run to a shared one. A run that has lost its
+        carrier gets one for itself, as it may have brought the shared one down."""
         if self.shares_carriers:
             hand_over(folder)
         else:

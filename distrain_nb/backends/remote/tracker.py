@@ -23,8 +23,8 @@ _LONGEST = 512  # what SageMaker takes as a variable's value
 
 
 def variables(job: Job[RemoteOptions]) -> dict[str, str]:
-    """Return the variable that tells them, for a tracker that they may reach; none where the user's
-    own variables say what MLflow is to do."""
+    """Return the variable with MLflow's address, if ranks may reach it; none if the user's own
+    variables configure MLflow."""
     uri = job.config.mlflow or job.environ.get(URI_VARIABLE, "")
     names = {name for name, _ in named(job.options.env)}
     passed_on = may_be_reached(uri) and not names & {URI_VARIABLE, RUN_VARIABLE}

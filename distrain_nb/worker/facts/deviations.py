@@ -132,7 +132,7 @@ SENTENCES = {
         " take a smaller batch, or recompute activations"
     ),
     PARTED: (
-        "step {step} is not that of one rank on the batches of all: {tensor} {by} on {ranks}"
-        " (float's noise: {noise}){hint}"
+        "step {step} differs from that of one rank on the batches of all: {tensor} {by} on {ranks}"
+        " (rounding explains {noise} at most){hint}"
     ),
 }

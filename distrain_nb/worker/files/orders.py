@@ -1,5 +1,4 @@
-"""What the replicas of a session are told, where they are those of a job, and of a run whose ranks
-may ask.
+"""Orders to the replicas of a job, for a session elsewhere and for a run whose ranks may ask.
 
 `orders` in the job's folder has a line of JSON for each order, which every replica follows. It is
 opened at each look: a network file system then asks for what is new. `ordered/NUMBER` has the files

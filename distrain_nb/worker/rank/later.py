@@ -19,8 +19,10 @@ LATER_VALUES = "main.later.values"  # the folder of their values, which share no
 
 
 class LaterStep(NamedTuple):
-    """Lines `line` and on of a cell that make a definition, or what it needs; of `label` "", a line
-    of no cell. Without a line, `text` is the name, or the attribute, that gets a captured value."""
+    """A text that makes a definition, or something that the definition needs.
+
+    It stands at `line` of the cell `label`; `label` is empty if it is of no cell. Without a line,
+    `text` names a variable or an attribute that gets its captured value."""
 
     label: str
     line: int
@@ -68,7 +70,7 @@ def _maker(
         if later is None:
             raise AttributeError(f"module '__main__' has no attribute '{name}'")
         if later.why:
-            # No AttributeError, which unpickling puts another in the place of.
+            # Not an AttributeError: pickle raises another one, without this message, in its place.
             raise NotAsInNotebook(
                 f"`{name}` of the notebook is not in the run, as the cell doesn't name it and it"
                 f" can't be made on demand: {later.why}. Name it in the cell"

@@ -217,7 +217,7 @@ def _handlers(module: Any) -> Dict[str, Any]:
 
 
 def _timers(module: Any) -> Dict[str, float]:
-    """Return how often each timer that runs signals, in seconds; 0 for once."""
+    """Return the interval of each timer that runs, in seconds; 0 if it signals once."""
     running = {n: module.getitimer(getattr(module, n)) for n in ("ITIMER_REAL", "ITIMER_PROF")}
     return {name: times[1] for name, times in running.items() if any(times)}
 

@@ -284,7 +284,7 @@ class Group:
         self.go_on()
 
     def grant(self) -> None:
-        """Let members send on whom no sum has told so."""
+        """Give members credit to send on, if no sum has brought it to them."""
         for index, member in enumerate(self.members):
             if member is not None and self.credit.is_due(index, self.sums.number):
                 until = self.credit.grant(index, self.sums.number)
