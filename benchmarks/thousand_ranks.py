@@ -2,9 +2,9 @@
 
 `python -m benchmarks.thousand_ranks write JOB RANKS LINES` writes, into the folder of a job whose
 replicas share one, what RANKS replicas of one rank each would: LINES lines a second each, a loss a
-second, where the time of a step goes, states and failures. It does so until `fail` appears there:
-then one rank fails, the others a little later, each by itself. `written` has how many lines there
-are.
+second, where the time of a step goes, facts of their training, states and failures. It does so
+until `fail` appears there: then one rank fails, the others a little later, each by itself.
+`written` has how many lines there are.
 
 `python -m benchmarks.thousand_ranks carry RUN` carries the run as the process does that carries one
 on Slurm, with a service that knows what lies in the folder, and no controller.
@@ -29,10 +29,18 @@ from distrain_nb.backends.remote.shared_folder import SharedFolderService, Share
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.run import Run, Store
+from distrain_nb.worker.facts.record import (
+    COLLECTIVES,
+    MODULE,
+    WEIGHTS,
+    FactRecord,
+    packed,
+    spans,
+)
 from distrain_nb.worker.files.cause import Cause
 from distrain_nb.worker.files.disk import replace_file, without_waiting
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, PROGRAM_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, FACTS_FOLDER, LOG_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.folder import STEP_TIMES_FOLDER as TIMES
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.status import Process, State, Status
@@ -47,7 +55,7 @@ if TYPE_CHECKING:
 TICK_S, POINT_EVERY_S, WINDOW_S = 0.1, 1.0, 5.0
 FAIL, WRITTEN = "fail", "written"
 OTHERS_FAIL_WITHIN_S = 1.0
-STEPS_A_SECOND = 20
+STEPS_A_SECOND, FACTS_A_WINDOW = 20, 48
 
 
 def failing(ranks: int) -> int:
@@ -110,6 +118,11 @@ class WrittenReplica:
         events = job / shared.OUTPUT / EVENTS_FOLDER
         self._events = writer._EventFile(events / f"rank-{rank}")
         self._times = writer._EventFile(events / TIMES / f"rank-{rank}")
+        self._facts = FactRecord()
+        self._facts.begin(events / FACTS_FOLDER, rank, len(addresses))
+        self._world = spans(range(len(addresses)))
+        names = [f"layers.{n}.weight" for n in range(20)]
+        self._facts.note(MODULE, of="module 0", ranks=self._world, names=names, shown="Net")
 
     def point(self, now: float, step: int) -> None:
         loss = math.exp(-step / 2000) + 0.01 * math.sin(self.rank + step)
@@ -119,6 +132,13 @@ class WrittenReplica:
         """Write where the time of some steps went; those of the last rank compute longer."""
         kinds = {DATA: 0.004, COMPUTE: 0.03, EXCHANGE: 0.012, SAVE: 0.0, REST: 0.002}
         self._times.write(event_format.event(now, step, {**kinds, STEPS: steps}))
+        calls = [
+            (0, "0", number, "all_reduce", "41665", "float", "Cell In[1], line 9", True)
+            for number in range(step - FACTS_A_WINDOW, step)
+        ]
+        self._facts.note(COLLECTIVES, groups={"0": self._world}, calls=calls, large=False)
+        alike = packed(math.sin(step + n) for n in range(40))
+        self._facts.note(WEIGHTS, of="module 0", step=step, weights=alike, gradients=alike)
 
     def fail(self, text: str) -> None:
         """End as a rank whose program has raised this does."""

@@ -34,7 +34,7 @@ from distrain_nb.worker.files.folder import (
 )
 from distrain_nb.worker.files.status import Status
 from distrain_nb.worker.files.tracked import FILES, Tracked
-from distrain_nb.worker.supervisor.deviating import deviations_of
+from distrain_nb.worker.supervisor.deviating import DeviationReader
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -326,7 +326,7 @@ class Run(Waitable[R]):
 
         deviating = [
             Finding(deviation.code, Severity.WARNING, deviation.place, deviation.text)
-            for deviation in deviations_of(self.folder)
+            for deviation in DeviationReader(self.folder).compare()
         ]
         return (*deviating, *step_times(self.folder).findings)
 

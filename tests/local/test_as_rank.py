@@ -19,7 +19,8 @@ from distrain_nb.program import NO_PROGRAM, Program
 from distrain_nb.run import Run
 from distrain_nb.worker.facts import dry
 from distrain_nb.worker.facts.comparing import compare
-from distrain_nb.worker.facts.record import DRY, Fact, of_kind, read_facts
+from distrain_nb.worker.facts.reader import read_facts
+from distrain_nb.worker.facts.record import DRY, Fact, of_kind
 from distrain_nb.worker.files.folder import DRY_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE
 from tests.local.test_deviations import start

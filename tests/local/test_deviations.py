@@ -15,7 +15,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
 from distrain_nb.worker.facts.deviations import CODES
-from distrain_nb.worker.facts.record import read_facts
+from distrain_nb.worker.facts.reader import read_facts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 BYPASSED = next(case for case in CASES if case.name == "module-called-by-itself")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from distrain_nb.worker.facts import record
-from distrain_nb.worker.facts.comparing import compare, deviations_in, is_ignored
+from distrain_nb.worker.facts import comparing, record
+from distrain_nb.worker.facts.comparing import FactComparison, compare, is_ignored
 from distrain_nb.worker.facts.deviations import CODES, SENTENCES, Deviation, named
+from distrain_nb.worker.facts.reader import FactReader, read_facts, settle
 from distrain_nb.worker.facts.record import (
     MOST_BYTES,
     Fact,
     FactRecord,
     packed,
-    read_facts,
+    ranks_in,
+    spans,
     unpacked,
 )
 from distrain_nb.worker.files.folder import FACTS_FOLDER
@@ -348,7 +351,7 @@ def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_p
         if not rank:
             kept.end()
     before = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
-    record.settle(tmp_path, [0, 1, 2])
+    settle(tmp_path, [0, 1, 2])
     after = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
     assert after[0] == before[0] and after[1] > before[1]
     (tmp_path / FACTS_FOLDER / "rank-1.mark").unlink()
@@ -369,7 +372,7 @@ def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(
     facts = read_facts(tmp_path)
     assert list(facts) == [1, 2]
     assert [fact["kind"] for fact in facts[2]] == ["begin", "module"]
-    assert deviations_in(tmp_path) == () == deviations_in(tmp_path / "none")
+    assert FactComparison(tmp_path).compare() == () == FactComparison(tmp_path / "none").compare()
 
 
 def test_a_machine_without_rank_0_reads_its_own_ranks_alone(
@@ -387,3 +390,62 @@ def test_a_machine_without_rank_0_reads_its_own_ranks_alone(
         watch = DeviationWatch(tmp_path, Launch(processes, "/"))
         watch.finish(None)
         assert bool(watch.note) is are_seen
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [(range(1024), "0-1023"), ([3, 1, 0, 8], "0-1,3,8"), ([5], "5"), ((), "")],
+)
+def test_ranks_are_a_short_text_and_the_list_of_earlier_files(ranks: Any, text: str) -> None:
+    assert spans(ranks) == text
+    assert ranks_in(text) == tuple(sorted(ranks))
+    assert ranks_in(list(ranks)) == tuple(ranks)
+
+
+def test_a_file_is_read_from_where_it_was_read_to(tmp_path: Path) -> None:
+    first, second = FactRecord(), FactRecord()
+    for rank, kept in enumerate((first, second)):
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
+        kept.note(**calls((1, "all_reduce", "4", "line 2", False)))
+    reader = FactReader(tmp_path)
+    assert reader.has_news() and not reader.has_news()
+    before = reader.read()
+    assert before[0][1]["calls"][0] is before[1][1]["calls"][0], "alike in both"
+    with (tmp_path / FACTS_FOLDER / "rank-0.jsonl").open("ab") as file:
+        file.write(b'{"kind":"torn"')
+        file.flush()
+        assert reader.has_news() and reader.read() == before
+        file.write(b"}\n")
+    assert [fact["kind"] for fact in reader.read()[0]] == ["begin", "collectives", "torn"]
+
+
+@pytest.mark.parametrize("facts", [0, 5], ids=["shorter", "longer"])
+def test_a_file_of_the_next_attempt_is_read_anew(
+    facts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, kinds = FactReader(tmp_path), []
+    for attempt, count in (("1", 2), ("2", facts)):
+        monkeypatch.setenv(record.ATTEMPT_VARIABLE, attempt)
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, 0, 2)
+        for _ in range(count):
+            kept.note(f"of {attempt}")
+        kinds.append([fact["kind"] for fact in reader.read()[0]])
+    assert kinds == [["begin", "of 1", "of 1"], ["begin", *["of 2"] * facts]]
+
+
+def test_ranks_are_compared_for_a_part_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 1.0, 5.0, 12.0, 12.5])
+    monkeypatch.setattr(comparing, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    comparison, kept = FactComparison(tmp_path), [FactRecord(), FactRecord()]
+    for rank, one in enumerate(kept):
+        one.begin(tmp_path / FACTS_FOLDER, rank, 2)
+        one.note(**MODULE)
+        one.note(**weights(0, 0.5))
+    assert comparison.look() == ()  # which took a second
+    for rank, one in enumerate(kept):
+        one.note(**weights(1, 0.5 + rank))
+    assert comparison.look() == (), "five seconds later"
+    assert [deviation.code for deviation in comparison.look()] == ["weights.differ"]

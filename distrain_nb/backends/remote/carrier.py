@@ -43,7 +43,7 @@ from distrain_nb.backends.remote.service import Gone, Observed, Pace, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
-from distrain_nb.worker.supervisor.deviating import deviations_of, note_of
+from distrain_nb.worker.supervisor.deviating import DeviationReader, note_of
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
@@ -156,6 +156,7 @@ class Carrier:
         self._doing = doing
         self._asked = self._linked = False
         self._cost = CostWatch(run.folder)
+        self._deviations = DeviationReader(run.folder)
         self._billed: float | None = None
 
     @property
@@ -219,7 +220,7 @@ class Carrier:
         folder, journal = self._run.folder, self._run.journal
         alone = ranks_alone_warning(folder) if state is State.SUCCEEDED else ""
         saved = "" if state is State.SUCCEEDED else saving(folder, journal).words
-        deviating = note_of(deviations_of(folder))
+        deviating = note_of(self._deviations.compare())
         texts = (alone, saved, deviating, self._missing_note(missing))
         return "; ".join(filter(None, texts)), bool(alone)
 
@@ -259,7 +260,7 @@ class Carrier:
                 if not state and hang:
                     state = hang
                 if not state and not self._asked:
-                    state = note_of(deviations_of(run.folder))
+                    state = note_of(self._deviations.look())
                 run.note(trouble or state, behind, hang=hang)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import time
 from pathlib import Path
-from typing import FrozenSet, Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.copies import loss_deviations, weight_deviations
@@ -12,11 +12,13 @@ from distrain_nb.worker.facts.deviations import Deviation
 from distrain_nb.worker.facts.dry import memory_deviations
 from distrain_nb.worker.facts.order import order_deviations, step_deviations
 from distrain_nb.worker.facts.proof import proof_deviations
-from distrain_nb.worker.facts.record import Facts, read_facts, sizes
+from distrain_nb.worker.facts.reader import FactReader
+from distrain_nb.worker.facts.record import Facts
 from distrain_nb.worker.facts.shares import data_deviations
 
 IGNORE_VARIABLE, STRICT_VARIABLE = "DISTRAIN_IGNORE", "DISTRAIN_STRICT"
 PREFIX = "distrain: warning: "
+SHARE_OF_TIME = 0.1
 
 # What follows from another deviation, and says less.
 _CONSEQUENCES = {
@@ -64,25 +66,30 @@ def is_ignored(code: str, ignored: Iterable[str]) -> bool:
     return code in names or code.partition(".")[0] in names
 
 
-def deviations_in(
-    events_folder: Path, ignored: str = "", ranks: Optional[Tuple[int, ...]] = None
-) -> Tuple[Deviation, ...]:
-    """Return what deviates in the run with this folder of event files, as far as it is known:
-    between all its ranks, or between these."""
-    return _compared(
-        events_folder,
-        tuple(sizes(events_folder, ranks).items()),
-        frozenset(filter(None, ignored.split(","))),
-        ranks,
-    )
+class FactComparison:
+    """The facts of a run's ranks, or of these `ranks`, compared again and again while they grow."""
 
+    def __init__(
+        self, events_folder: Path, ignored: str = "", ranks: Optional[Iterable[int]] = None
+    ) -> None:
+        self._reader = FactReader(events_folder, ranks)
+        self._ignored = frozenset(filter(None, ignored.split(",")))
+        self._deviations: Tuple[Deviation, ...] = ()
+        self._due = 0.0
 
-@lru_cache(maxsize=64)
-def _compared(
-    events_folder: Path,
-    files: Tuple[Tuple[str, int], ...],
-    ignored: FrozenSet[str],
-    ranks: Optional[Tuple[int, ...]],
-) -> Tuple[Deviation, ...]:
-    """Compare again where a file has grown."""
-    return tuple(compare(read_facts(events_folder, ranks), ignored)) if files else ()
+    def compare(self) -> Tuple[Deviation, ...]:
+        """Return what deviates, as far as it is known. Raises LookupError, TypeError or ValueError
+        for files of a version that has other fields."""
+        if self._reader.has_news():
+            self._deviations = tuple(compare(self._reader.read(), self._ignored))
+        return self._deviations
+
+    def look(self) -> Tuple[Deviation, ...]:
+        """Return what deviated lately. Compare for a tenth of the time at most: the facts of 1,024
+        ranks take as long as many looks at their logs."""
+        began = time.monotonic()
+        if began >= self._due:
+            self.compare()
+            ended = time.monotonic()
+            self._due = ended + (ended - began) / SHARE_OF_TIME
+        return self._deviations

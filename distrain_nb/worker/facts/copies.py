@@ -24,6 +24,7 @@ from distrain_nb.worker.facts.record import (
     Fact,
     Facts,
     of_kind,
+    ranks_in,
     unpacked,
 )
 
@@ -96,7 +97,7 @@ def _by_name(facts: Facts, kind: str) -> Iterator[Tuple[Fact, List[int]]]:
             first.setdefault(key, fact)
     for key, ranks in named.items():
         group = first[key].get("ranks")
-        members = [rank for rank in ranks if group is None or rank in group]
+        members = ranks if group is None else sorted({*ranks} & {*ranks_in(group)})
         if len(members) > 1:
             yield first[key], members
 
@@ -240,7 +241,8 @@ def _unreached(
     if not all(of_kind(facts[rank], END) for rank in ranks):
         return
     noted = [f for by_rank in states.values() for f in by_rank.values() if "unreached" in f]
-    numbers = set.intersection(*(set(fact["unreached"]) for fact in noted)) if noted else set()
+    lists = {tuple(fact["unreached"]) for fact in noted}  # those of many ranks are mostly alike
+    numbers = set.intersection(*map(set, lists)) if lists else set()
     first, last = (
         unpacked(next(iter(states[n].values()))["weights"]) for n in (min(states), max(states))
     )

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.deviations import Deviation, named
-from distrain_nb.worker.facts.record import COLLECTIVES, END, MARK, MODULE, Fact, Facts, of_kind
+from distrain_nb.worker.facts.record import (
+    COLLECTIVES,
+    END,
+    MARK,
+    MODULE,
+    Fact,
+    Facts,
+    of_kind,
+    ranks_in,
+)
 
 # Those whose tensors have one size on all ranks; others may differ.
 _EQUAL_SIZES = ("all_reduce", "allreduce", "broadcast", "reduce")
@@ -45,23 +65,45 @@ class _Call(NamedTuple):
 
 def order_deviations(facts: Facts) -> Iterator[Deviation]:
     """Yield the first collective in which ranks do different things, and a rank that left early."""
-    groups = _groups(facts)
-    calls: Dict[_Key, Dict[int, _Call]] = {}
-    for rank, noted in facts.items():
-        for fact in of_kind(noted, COLLECTIVES):
-            for generation, group, number, *fields in fact["calls"]:
-                calls.setdefault((generation, group, number), {})[rank] = _Call(*fields)
-        for key, call in _marked(noted):
-            calls.setdefault(key, {}).setdefault(rank, call)
-    members = {name: frozenset(ranks) for name, ranks in groups.items()}
+    members = _members(facts)
+    made = {rank: _made(noted) for rank, noted in facts.items()}
+    calls = _by_collective(made, members)
     for key in sorted(calls, key=lambda key: (key[0], key[2])):
-        by_rank = {r: c for r, c in calls[key].items() if r in members.get(key[1], ())}
-        first = by_rank[min(by_rank)] if by_rank else None
-        if first and any(first.conflicts(call) for call in by_rank.values()):
+        by_rank = {rank: call for call, ranks in calls[key].items() for rank in ranks}
+        first = by_rank[min(by_rank)]
+        if any(first.conflicts(call) for call in calls[key]):
             yield _mixed(key, by_rank)
             break
     else:
-        yield from _ended_early(facts, calls, groups)
+        yield from _ended_early(facts, made, members)
+
+
+def _made(noted: Sequence[Fact]) -> Dict[_Key, Tuple[Any, ...]]:
+    """Return the collectives that a rank has made, as they were noted, or else marked."""
+    made = {call[:3]: call for fact in of_kind(noted, COLLECTIVES) for call in _calls_of(fact)}
+    return {**dict(_marked(noted)), **made}
+
+
+def _calls_of(fact: Fact) -> Iterator[Tuple[Any, ...]]:
+    return map(tuple, fact["calls"])
+
+
+def _by_collective(
+    made: Mapping[int, Mapping[_Key, Tuple[Any, ...]]], members: Mapping[str, FrozenSet[int]]
+) -> Dict[_Key, Dict[_Call, List[int]]]:
+    """Return who of a group's members did what, by collective. What 1,024 ranks do is mostly the
+    same, so each way of doing it is looked at once."""
+    ranks_by_call: Dict[Tuple[Any, ...], List[int]] = {}
+    for rank, by_key in made.items():
+        for call in by_key.values():
+            ranks_by_call.setdefault(call, []).append(rank)
+    calls: Dict[_Key, Dict[_Call, List[int]]] = {}
+    for call, ranks in ranks_by_call.items():
+        group = members.get(call[1], frozenset())
+        present = ranks if group.issuperset(ranks) else [rank for rank in ranks if rank in group]
+        if present:
+            calls.setdefault(call[:3], {}).setdefault(_Call(*call[3:]), []).extend(present)
+    return calls
 
 
 def step_deviations(facts: Facts) -> Iterator[Deviation]:
@@ -71,9 +113,10 @@ def step_deviations(facts: Facts) -> Iterator[Deviation]:
     if any(end.get("joins") for end in done.values()):
         return
     for module in {f["of"]: f for noted in facts.values() for f in of_kind(noted, MODULE)}.values():
-        members = [rank for rank in module.get("ranks", ()) if rank in done]
+        ranks = ranks_in(module.get("ranks", ()))
+        members = [rank for rank in ranks if rank in done]
         counts = {rank: done[rank].get("steps", {}).get(module["of"], 0) for rank in members}
-        if len(members) == len(module.get("ranks", ())) and len(set(counts.values())) > 1:
+        if len(members) == len(ranks) and len(set(counts.values())) > 1:
             shown = ", ".join(f"{count} on rank {rank}" for rank, count in counts.items())
             place = _last_place(facts, module, min(counts, key=lambda rank: counts[rank]))
             fields = {"counts": shown, "why": ""}
@@ -86,23 +129,24 @@ def _last_place(facts: Facts, module: Fact, rank: int) -> str:
     return places[-1] if places else ""
 
 
-def _marked(noted: Sequence[Fact]) -> Iterator[Tuple[_Key, _Call]]:
-    """Yield the collective that a rank has begun last."""
+def _marked(noted: Sequence[Fact]) -> Iterator[Tuple[_Key, Tuple[Any, ...]]]:
+    """Yield the collective that a rank has begun last, as it would have noted it."""
     for fact in of_kind(noted, MARK):
         fields = fact["text"].split("\t")
         if len(fields) == 6:
             generation, group, operation, sizes, place, in_backward = fields
             key = (int(generation), group, int(fact["number"]))
-            yield key, _Call(operation, sizes, "", place, in_backward == "1")
+            yield key, (*key, operation, sizes, "", place, in_backward == "1")
 
 
-def _groups(facts: Facts) -> Dict[str, List[int]]:
+def _members(facts: Facts) -> Dict[str, FrozenSet[int]]:
     """Return the ranks of groups that all their members agree on."""
-    groups: Dict[str, List[int]] = {}
+    groups: Dict[str, FrozenSet[int]] = {}
     differing = set()
     for rank, noted in facts.items():
         for fact in of_kind(noted, COLLECTIVES):
-            for name, ranks in fact["groups"].items():
+            for name, field in fact["groups"].items():
+                ranks = frozenset(ranks_in(field))
                 if rank in ranks and groups.setdefault(name, ranks) != ranks:
                     differing.add(name)
     return {name: ranks for name, ranks in groups.items() if name not in differing}
@@ -128,38 +172,40 @@ def _mixed(key: _Key, by_rank: Dict[int, _Call]) -> Deviation:
 
 
 def _ended_early(
-    facts: Facts, calls: Dict[_Key, Dict[int, _Call]], groups: Mapping[str, Sequence[int]]
+    facts: Facts,
+    made: Mapping[int, Mapping[_Key, Tuple[Any, ...]]],
+    members: Mapping[str, FrozenSet[int]],
 ) -> Iterator[Deviation]:
     """Yield a rank that has come to its end while another failed in a collective with it."""
     ends = {rank: end[0] for rank, noted in facts.items() for end in [of_kind(noted, END)] if end}
-    clean = [rank for rank, end in ends.items() if not end.get("failed")]
     failed = [rank for rank, end in ends.items() if end.get("failed")]
+    clean = [rank for rank, end in ends.items() if not end.get("failed")]
+    last = {rank: _last_of_groups(made[rank]) for rank in ends} if failed and clean else {}
     for one in clean:
         for other in failed:
-            last = _last(calls, one, groups, other), _last(calls, other, groups, one)
-            if last[0] and last[1] and last[0][0][:2] == last[1][0][:2]:
-                (key, _), (other_key, call) = last[0], last[1]
-                if other_key[2] > key[2]:
-                    fields = {
-                        "left": key[2],
-                        "left_ranks": named([one]),
-                        "number": other_key[2],
-                        "other_place": call.place or "in a library",
-                    }
-                    yield Deviation(deviations.GONE, (other,), call.place, fields)
-                    return
+            left, begun = (_last_with(last[a], members, b) for a, b in ((one, other), (other, one)))
+            if left and begun and left[:2] == begun[:2] and begun[2] > left[2]:
+                place = begun[6]
+                fields = {
+                    "left": left[2],
+                    "left_ranks": named([one]),
+                    "number": begun[2],
+                    "other_place": place or "in a library",
+                }
+                yield Deviation(deviations.GONE, (other,), place, fields)
+                return
 
 
-def _last(
-    calls: Dict[_Key, Dict[int, _Call]],
-    rank: int,
-    groups: Mapping[str, Sequence[int]],
-    other: int,
-) -> Any:
-    """Return the last collective of a rank in a group that another is in too; None for none."""
-    shared = [
-        (key, by_rank[rank])
-        for key, by_rank in calls.items()
-        if rank in by_rank and other in groups.get(key[1], ())
-    ]
-    return max(shared, key=lambda pair: (pair[0][0], pair[0][2]), default=None)
+def _last_of_groups(made: Mapping[_Key, Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:
+    """Return a rank's last collective in each of its groups, the latest first."""
+    last: Dict[str, Tuple[Any, ...]] = {}
+    for key in sorted(made, key=lambda key: (key[0], key[2])):
+        last[key[1]] = made[key]
+    return sorted(last.values(), key=lambda call: (call[0], call[2]), reverse=True)
+
+
+def _last_with(
+    last: Sequence[Tuple[Any, ...]], members: Mapping[str, FrozenSet[int]], other: int
+) -> Optional[Tuple[Any, ...]]:
+    """Return a rank's last collective in a group that another is in too; None for none."""
+    return next((call for call in last if other in members.get(call[1], ())), None)

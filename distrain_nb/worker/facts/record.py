@@ -14,8 +14,9 @@ import mmap
 import os
 import struct
 import threading
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from distrain_nb.worker.files.folder import FACTS_FOLDER, FACTS_VARIABLE
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
@@ -36,9 +37,9 @@ MARK = "mark"  # the last one, of a file beside
 ATTEMPT_VARIABLE = "DISTRAIN_ATTEMPT"
 MOST_BYTES = 900 << 10
 _RESERVED_BYTES = 100 << 10  # of them, for the end
-_NAME = "rank-{}.jsonl"
-_MARK_SUFFIX, _MARK_BYTES = ".mark", 512
-_NUMBER = struct.Struct("=Q")  # of a mark, which its text follows
+FILE_NAME = "rank-{}.jsonl"
+MARK_SUFFIX, _MARK_BYTES = ".mark", 512
+NUMBER = struct.Struct("=Q")  # of a mark, which its text follows
 
 _FLOAT = struct.Struct("<f")
 _LARGEST = 3.4028234663852886e38  # of float32
@@ -58,6 +59,29 @@ def unpacked(text: str) -> List[float]:
     return [number for (number,) in _FLOAT.iter_unpack(base64.b64decode(text))]
 
 
+def spans(ranks: Iterable[int]) -> str:
+    """Return ranks as a text such as `0-1023` or `0-3,8`. Each of 1,024 ranks notes its groups: a
+    list of numbers took 5 kB, several times in each file."""
+    parts: List[List[int]] = []
+    for rank in sorted(set(ranks)):
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
+            parts.append([rank, rank])
+    return ",".join(f"{a}-{b}" if b > a else str(a) for a, b in parts)
+
+
+def ranks_in(field: Union[str, Sequence[int]]) -> Tuple[int, ...]:
+    """Return the ranks of a text by `spans`, or of the list that earlier versions wrote."""
+    return _of_spans(field) if isinstance(field, str) else tuple(field)
+
+
+@lru_cache(maxsize=256)
+def _of_spans(text: str) -> Tuple[int, ...]:
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return tuple(rank for a, _, b in ends for rank in range(int(a), int(b or a) + 1))
+
+
 class FactRecord:
     """The facts of this rank. `thread` is the one that trains, 0 while nothing is recorded."""
 
@@ -74,10 +98,10 @@ class FactRecord:
     def begin(self, folder: Path, rank: int, world: int) -> None:
         """Record this thread from now on, in a new file of that folder. Raises OSError."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._path, self._bytes = folder / _NAME.format(rank), 0
+        self._path, self._bytes = folder / FILE_NAME.format(rank), 0
         attempt = int(os.environ.get(ATTEMPT_VARIABLE) or "1")
-        self._path.write_bytes(_line(BEGIN, {"attempt": attempt, "world": world}))
-        self._map(self._path.with_suffix(_MARK_SUFFIX))
+        self._path.write_bytes(line_of(BEGIN, {"attempt": attempt, "world": world}))
+        self._map(self._path.with_suffix(MARK_SUFFIX))
         self.number += 1
         self.thread = threading.get_ident()
 
@@ -91,9 +115,9 @@ class FactRecord:
         """Keep a number from 1 on and a text in place of the last ones, whatever ends this process
         after it. A text that is the last one costs nothing."""
         if text is not self._marked and self._mark is not None:
-            data = text.encode("utf-8", "replace")[: _MARK_BYTES - _NUMBER.size - 1] + b"\n"
+            data = text.encode("utf-8", "replace")[: _MARK_BYTES - NUMBER.size - 1] + b"\n"
             self._number[0] = 0  # no number has half a text
-            self._mark[_NUMBER.size : _NUMBER.size + len(data)] = data
+            self._mark[NUMBER.size : NUMBER.size + len(data)] = data
             self._marked = text
         self._number[0] = number
 
@@ -106,7 +130,7 @@ class FactRecord:
         """Append a fact. One that has no room, or no disk, is left out."""
         if not self.thread:
             return
-        line = _line(kind, fields)
+        line = line_of(kind, fields)
         with self._lock:
             limit = MOST_BYTES if kind in (END, COLLECTIVES) else MOST_BYTES - _RESERVED_BYTES
             if self._bytes + len(line) > limit:
@@ -146,77 +170,11 @@ def begin() -> bool:
     return True
 
 
-def read_facts(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[int, List[Fact]]:
-    """Return the facts of the newest attempt, by rank, of all or of these; a line that is being
-    written is left out."""
-    read = {}
-    for path in _files(events_folder, ranks):
-        number = path.stem.rpartition("-")[2]
-        facts = list(_facts_in(path))
-        if number.isdigit() and facts and facts[0].get("kind") == BEGIN:
-            read[int(number)] = facts
-    newest = max((facts[0]["attempt"] for facts in read.values()), default=1)
-    return {rank: facts for rank, facts in sorted(read.items()) if facts[0]["attempt"] == newest}
-
-
-def settle(events_folder: Path, ranks: Iterable[int]) -> None:
-    """Append the last mark of ranks that have ended without a word to their files, which come back
-    from elsewhere as far as they have grown. Raises OSError."""
-    for rank in ranks:
-        path = events_folder / FACTS_FOLDER / _NAME.format(rank)
-        facts = _facts_in(path)
-        if facts and not of_kind(facts, END):
-            with path.open("ab", 0) as file:
-                for mark in _mark_beside(path):
-                    file.write(_line(MARK, {"number": mark["number"], "text": mark["text"]}))
-
-
-def sizes(events_folder: Path, ranks: Optional[Iterable[int]] = None) -> Dict[str, int]:
-    """Return the bytes of each file of facts, of all ranks or of these: equal sizes have equal
-    facts."""
-    return {path.name: path.stat().st_size for path in _files(events_folder, ranks)}
-
-
-def _files(events_folder: Path, ranks: Optional[Iterable[int]]) -> List[Path]:
-    folder = events_folder / FACTS_FOLDER
-    if ranks is None:
-        return sorted(folder.glob(_NAME.format("*")))
-    paths = (folder / _NAME.format(rank) for rank in ranks)
-    return [path for path in paths if path.exists()]
-
-
 def of_kind(facts: Sequence[Fact], kind: str) -> List[Fact]:
     """Return the facts of a kind, in their order."""
     return [fact for fact in facts if fact["kind"] == kind]
 
 
-def _facts_in(path: Path) -> List[Fact]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except OSError:
-        return []
-    facts = []
-    for line in lines:
-        try:
-            fact = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(fact, dict) and "kind" in fact:
-            facts.append(fact)
-    return [*facts, *_mark_beside(path)]
-
-
-def _mark_beside(path: Path) -> List[Fact]:
-    """Return the last mark of a rank as a fact, where its file has come too."""
-    try:
-        data = path.with_suffix(_MARK_SUFFIX).read_bytes()
-    except OSError:
-        return []
-    number = _NUMBER.unpack_from(data)[0] if len(data) >= _NUMBER.size else 0
-    line, _, _ = data[_NUMBER.size :].partition(b"\n")
-    fact = {"kind": MARK, "number": number, "text": line.decode("utf-8", "replace")}
-    return [fact] if number else []
-
-
-def _line(kind: str, fields: Mapping[str, Any]) -> bytes:
+def line_of(kind: str, fields: Mapping[str, Any]) -> bytes:
+    """Return the line of a file that has a fact."""
     return json.dumps({"kind": kind, **fields}, default=str, separators=(",", ":")).encode() + b"\n"

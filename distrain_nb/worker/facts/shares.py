@@ -21,6 +21,7 @@ from distrain_nb.worker.facts.record import (
     Fact,
     Facts,
     of_kind,
+    ranks_in,
     unpacked,
 )
 
@@ -57,7 +58,7 @@ def _exchanging(facts: Facts) -> List[int]:
     several; else all, if Horovod exchanges for them."""
     modules = [fact for noted in facts.values() for fact in of_kind(noted, MODULE)]
     if modules:
-        return [rank for rank in modules[0]["ranks"] if rank in facts]
+        return [rank for rank in ranks_in(modules[0]["ranks"]) if rank in facts]
     optimizers = [fact for noted in facts.values() for fact in of_kind(noted, OPTIMIZER)]
     return list(facts) if any(fact.get("horovod") for fact in optimizers) else []
 

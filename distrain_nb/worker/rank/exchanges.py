@@ -18,7 +18,7 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any, Dict, Iterator, List, Tuple
 
-from distrain_nb.worker.facts.record import COLLECTIVES, RECORD
+from distrain_nb.worker.facts.record import COLLECTIVES, RECORD, spans
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.stacks import place, place_in
 from distrain_nb.worker.rank.weights import WATCH
@@ -267,16 +267,11 @@ def _entries() -> List[Dict[str, Any]]:
     return sorted(entries, key=lambda entry: int(entry["record_id"]))
 
 
-def _groups() -> Dict[str, List[int]]:
+def _groups() -> Dict[str, str]:
     """Return the ranks of each group that there is, by its name."""
     c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
     names = dict(c10d._world.pg_names)
-    return {str(name): list(ranks) for name, ranks in _ranks_of(c10d, names)}
-
-
-def _ranks_of(c10d: Any, names: Dict[Any, str]) -> Iterator[Tuple[str, List[int]]]:
-    for group, name in names.items():
-        yield name, [int(rank) for rank in c10d.get_process_group_ranks(group)]
+    return {str(name): spans(c10d.get_process_group_ranks(group)) for group, name in names.items()}
 
 
 def _is_compared(entry: Dict[str, Any]) -> bool:

@@ -16,7 +16,15 @@ import weakref
 from threading import get_ident
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 
-from distrain_nb.worker.facts.record import FINAL, LOSS, MODULE, OPTIMIZER, RECORD, WEIGHTS
+from distrain_nb.worker.facts.record import (
+    FINAL,
+    LOSS,
+    MODULE,
+    OPTIMIZER,
+    RECORD,
+    WEIGHTS,
+    spans,
+)
 from distrain_nb.worker.rank.optimizers import (
     hyperparameters,
     is_of_horovod,
@@ -141,8 +149,8 @@ class _Module(_Copies):
         self.bypass = ""  # the line that calls what DDP wraps
         self._catcher: Any = None
         names = [name for name, _ in self.named()]
-        shown = type(ddp.module).__name__
-        RECORD.note(MODULE, of=self.name, ranks=ranks, names=names, shown=shown, place=place())
+        shown, members = type(ddp.module).__name__, spans(ranks)
+        RECORD.note(MODULE, of=self.name, ranks=members, names=names, shown=shown, place=place())
 
     def named(self) -> Iterator[Any]:
         """Yield the parameters that DDP exchanges gradients of, with their names."""

@@ -18,10 +18,10 @@ from distrain_nb.worker.facts.comparing import (
     IGNORE_VARIABLE,
     PREFIX,
     STRICT_VARIABLE,
-    deviations_in,
+    FactComparison,
 )
 from distrain_nb.worker.facts.deviations import Deviation
-from distrain_nb.worker.facts.record import settle
+from distrain_nb.worker.facts.reader import settle
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, fill
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
@@ -44,9 +44,11 @@ class DeviationWatch:
             program, FOLDER_VARIABLE
         )
         self._events = Path(events) if events else None
-        self._ignored = setting(program, IGNORE_VARIABLE)
         self._ranks = [process.rank for process in ranks if process.rank is not None]
         self._speaks = 0 in self._ranks
+        compared = None if self._speaks else self._ranks
+        ignored = setting(program, IGNORE_VARIABLE)
+        self._comparison = FactComparison(self._events, ignored, compared) if self._events else None
         self.is_strict = bool(setting(program, STRICT_VARIABLE))
         self._told: Set[str] = set()
         self._deviations: Tuple[Deviation, ...] = ()
@@ -75,7 +77,7 @@ class DeviationWatch:
         if self._events is not None:
             with suppress(OSError):  # a full disk
                 settle(self._events, self._ranks)
-        self._compare()
+        self._compare(at_once=True)
         self.tell(say)
 
     @property
@@ -94,21 +96,35 @@ class DeviationWatch:
         while not self._is_over.wait(COMPARED_EVERY_S):
             self._compare()
 
-    def _compare(self) -> None:
+    def _compare(self, *, at_once: bool = False) -> None:
         try:
-            if self._events is not None:
-                mine = None if self._speaks else tuple(self._ranks)
-                self._deviations = deviations_in(self._events, self._ignored, mine)
+            if self._comparison is not None:
+                look = self._comparison.compare if at_once else self._comparison.look
+                self._deviations = look()
         except Exception:  # files of another version, a folder that is away
             traceback.print_exc()  # into the supervisor's own log
 
 
-def deviations_of(folder: Path) -> Tuple[Deviation, ...]:
-    """Return what deviates in the run with this folder, as far as its files have come; nothing
-    where they are of a version that has other fields."""
-    ignored = variables(folder / PROGRAM_FOLDER).get(IGNORE_VARIABLE, "")
+class DeviationReader:
+    """Reads what deviates in the run with this folder, as far as its files have come. Those of a
+    version that has other fields say nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        ignored = variables(folder / PROGRAM_FOLDER).get(IGNORE_VARIABLE, "")
+        self._comparison = FactComparison(folder / EVENTS_FOLDER, ignored)
+
+    def compare(self) -> Tuple[Deviation, ...]:
+        """Compare now."""
+        return _known(self._comparison.compare)
+
+    def look(self) -> Tuple[Deviation, ...]:
+        """Compare if that was long enough ago."""
+        return _known(self._comparison.look)
+
+
+def _known(look: Callable[[], Tuple[Deviation, ...]]) -> Tuple[Deviation, ...]:
     try:
-        return deviations_in(folder / EVENTS_FOLDER, ignored)
+        return look()
     except (LookupError, TypeError, ValueError):
         return ()
 
