@@ -83,9 +83,13 @@ def test_a_server_without_it_is_told_of(tmp_path: Path, monkeypatch: pytest.Monk
     assert "install distrain-nb where the server is" in remedy
 
 
-def test_runs_that_can_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_used_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRAIN_HOME", "/proc/runs")
-    state, says, remedy = found(doctor(), "This machine", "runs")
+    report = doctor()
+    state, says, remedy = found(report, "This machine", "runs")
     assert "/proc" in says
     assert state is Health.BROKEN
     assert "DISTRAIN_HOME" in remedy
+    for place, program in (("Vertex AI", "gcloud auth"), ("SageMaker", "aws configure")):
+        state, _, remedy = found(report, place, "login")
+        assert state is Health.MISSING and program in remedy

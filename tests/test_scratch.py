@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from distrain_nb.errors import ImageError
+from distrain_nb.image.builders import uv
 from distrain_nb.scratch import PREFIX, Scratch, sweep
 from tests.conftest import eventually
 
@@ -118,6 +120,17 @@ def test_a_killed_build_leaves_nothing_to_the_next_process(temporary: Path) -> N
             build.wait()
             connection.close()
     sweep(temporary)
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_resolves_packages_leaves_nothing(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    python = uv.Python("3.11", "x86_64-unknown-linux-gnu")
+    assert uv.resolve(["numpy==2.2.0"], python, {"numpy": "2.2.0"}) == ()
+    with pytest.raises(ImageError):
+        uv.resolve(["numpy==2.2.1"], python, {"numpy": "2.2.0"})
     assert list(temporary.iterdir()) == []
 
 

@@ -222,6 +222,13 @@ def test_a_reverse_log_scale_may_begin_at_0_on_sagemaker_alone() -> None:
         assert found(place, tune=momentum) == {"tune-scale"}
 
 
+def test_a_reverse_log_scale_ends_below_1_on_sagemaker_alone() -> None:
+    momentum = "momentum=0.5..1.0:reverse-log"
+    assert found("sagemaker", tune=momentum) == {"tune-scale"}
+    for place in ("local", "vertex", "ai-platform"):
+        assert found(place, tune=momentum) == set()
+
+
 @pytest.mark.parametrize(
     ("more", "errors_", "warnings"),
     [({"parallel": "10"}, set(), set()), ({"parallel": "11"}, set(), {"parallel-place"}),

@@ -293,6 +293,17 @@ REFUSED = [
         ("`net` (Linear)", "(rank, Cell In[2]", "Cell In[4], line 1 has changed it", "Cell In[2]"),
     ),
     Refusal(
+        "a model that trained since, in a dict of another class",
+        (
+            f"{RANK}\nfrom collections import OrderedDict",
+            "nets = OrderedDict(net=torch.nn.Linear(1, 1 + rank))",
+            "def train():\n    nets['net'](x).sum().backward()",
+            "train()",
+        ),
+        "nets",
+        ("`nets` (OrderedDict)", "(rank, Cell In[2]", "Cell In[4], line 1 has changed it"),
+    ),
+    Refusal(
         "a model that the statement which makes it trains",
         (
             RANK,

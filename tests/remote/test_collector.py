@@ -75,6 +75,17 @@ def test_what_stays_away_is_missing_until_it_is_asked_for_again(
     assert texts(run, 0) == [f"line {n}" for n in range(0, LINES, 2)]
 
 
+def test_an_event_file_here_is_the_one_there_as_it_grows_and_is_written_anew(
+    run: Path, service: FolderService
+) -> None:
+    there = service.folder / "tensorboard" / "events.out.tfevents.1"
+    there.parent.mkdir()
+    for written in (b"one", b"one", b"one two", b"new", b"new file"):
+        there.write_bytes(written)
+        collector.events(service, run)
+        assert (run / "tensorboard" / there.name).read_bytes() == written
+
+
 def test_half_a_result_has_not_its_name(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

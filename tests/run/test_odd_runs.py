@@ -136,6 +136,13 @@ def test_a_folder_that_lies_elsewhere_is_followed(store: Store, tmp_path: Path) 
     assert runs_table(api.runs()).summaries[0].last == {"loss": 0.5}
 
 
+def test_a_page_is_told_of_no_run_that_lies_outside_the_store(store: Store, tmp_path: Path) -> None:
+    own, elsewhere = stored_run(store), stored_run(store)
+    shutil.move(elsewhere.folder, tmp_path / "elsewhere")
+    elsewhere.folder.symlink_to(tmp_path / "elsewhere")
+    assert [row["id"] for row in table.rows(store)["runs"]] == [own.id]
+
+
 def test_what_else_is_damaged_says_so_where_it_is_asked_for(store: Store) -> None:
     run = stored_run(store)
     (run.folder / "options.json").write_text("[7]")

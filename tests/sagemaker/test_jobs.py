@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
+from distrain_nb import api
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.places.sagemaker import client
@@ -145,7 +146,7 @@ def test_a_tuning_job_whose_trials_differ_in_more_than_values_is_no_study() -> N
         HyperParameterTuningJobs(Saying("InProgress")).study("theirs")
 
 
-def test_what_stands_for_a_tuning_job() -> None:
+def test_what_stands_for_a_tuning_job_is_a_study_and_no_run(home: Path) -> None:
     arn = "arn:aws:sagemaker:eu-west-1:123456789012:hyper-parameter-tuning-job/theirs"
     job = SimpleNamespace(
         hyper_parameter_tuning_job_arn=arn, hyper_parameter_tuning_job_name="Theirs"
@@ -154,6 +155,8 @@ def test_what_stands_for_a_tuning_job() -> None:
     for each, name in ((arn, "theirs"), (job, "Theirs"), (tuner, "Theirs")):
         spec = foreign(each)
         assert spec and (spec.job, spec.region, spec.study) == (name, "eu-west-1", True)
+        with pytest.raises(OptionError, match=f"^{name} tunes: `%distrain attach` makes it a"):
+            api.attach(each)
     assert foreign(SimpleNamespace(latest_tuning_job=None)) is None
     trained = foreign(arn.replace("hyper-parameter-tuning-job", "training-job"))
     assert trained and not trained.study

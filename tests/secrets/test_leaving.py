@@ -143,11 +143,13 @@ def test_harmless_parameters_are_not_refused() -> None:
 def test_values_of_the_environment_and_of_the_code_do_not_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_environment, in_code = some(24), some(9)
+    in_environment, in_code, in_a_package = some(24), some(9), some(9)
     monkeypatch.setenv("MY_API_KEY", in_environment)
-    (tmp_path / "main.py").write_text(f"db_password = '{in_code}'\n", encoding="utf-8")
+    (tmp_path / "package").mkdir()
+    for file, value in (("main.py", in_code), ("package/settings.py", in_a_package)):
+        (tmp_path / file).write_text(f"db_password = '{value}'\n", encoding="utf-8")
     guard = Guard.of_run(tmp_path)
-    for value in (in_environment, in_code):
+    for value in (in_environment, in_code, in_a_package):
         assert guard.text(f"ValueError: bad value {value!r}, given twice") == (
             "ValueError: bad value '***', given twice"
         )

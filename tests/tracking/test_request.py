@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.config import Config
+from distrain_nb.config import CONFIG_FILE, Config
 from distrain_nb.errors import OptionError
 from distrain_nb.places.vertex.experiments import ExperimentsPlace
 from distrain_nb.places.vertex.settings import VARIABLES
@@ -22,7 +22,7 @@ from distrain_nb.tracking.request import (
     pending,
     without_password,
 )
-from distrain_nb.tracking.runs import begin_run, place_request
+from distrain_nb.tracking.runs import begin_run, begin_study, place_request
 from distrain_nb.worker.files.folder import STATUS_FILE
 from distrain_nb.worker.files.tracked import Tracked, variables
 from tests.conftest import holding
@@ -237,6 +237,13 @@ def test_without_a_project_there_is_a_note_and_the_run_goes_on(
     note = begin_run(record, Config.load(), here=True)
     assert note == f"not mirrored to Vertex AI Experiments: {expected}"
     assert not pending(VERTEX)
+
+
+def test_settings_that_can_not_be_read_keep_a_study_from_trackers_and_say_so(home: Path) -> None:
+    home.mkdir()
+    (home / CONFIG_FILE).write_text("mlflow: [")
+    note = begin_study(home / "studies" / "1", "bowl", 1.0, "bowls", {}, here=True)
+    assert str(home / CONFIG_FILE) in note
 
 
 def test_a_setting_takes_what_it_names() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from distrain_nb.rehearsal.tuning_thread import TuningThread
 from distrain_nb.tuning import options
 from distrain_nb.tuning.engine import Ending, SearchEngine
 from distrain_nb.tuning.loop import TrialLoop
@@ -65,6 +66,18 @@ class Driver(TrialLoop[Counted]):
 
     def rest(self) -> bool:
         return len(self.trials) < 100
+
+
+class TuningJob(TuningThread[Counted], Driver):
+    """The same as a stand-in's tuning job, with the state that it has entered last."""
+
+    def __init__(self, plan: Callable[[int], tuple[Ending, list[float]]]) -> None:
+        study = options.study({"tune": ["x=0..9"], "goal": ["min:loss"], "trials": "2"})
+        super().__init__("a job", study, SearchEngine(study))
+        self.plan, self.most_at_once, self.cancel_at, self.state = plan, 0, -1, ""
+
+    def finish(self, end: Literal["succeeded", "failed", "cancelled"], reason: str = "") -> None:
+        self.state = end
 
 
 def good(number: int) -> tuple[Ending, list[float]]:
@@ -173,3 +186,19 @@ def test_what_is_no_report_is_left_out(report: bytes) -> None:
     reports = HypertuneReports()
     assert not reports.take(report)
     assert list(reports) == []
+
+
+@pytest.mark.parametrize("end", ["succeeded", "failed"])
+def test_a_tuning_job_ends_as_its_trials_do(end: Ending) -> None:
+    job = TuningJob(lambda _: (end, [1.0]))
+    job.start()
+    job.join()
+    assert job.state == end
+
+
+def test_a_tuning_job_whose_trials_are_left_to_others_enters_no_last_state() -> None:
+    job = TuningJob(lambda _: ("succeeded", [1.0] * 10_000))
+    job.start()
+    job.abandon()
+    job.join()
+    assert job.state == "" and len(job.active()) > 0

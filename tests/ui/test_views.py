@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import time
 from base64 import b64decode
@@ -31,8 +32,11 @@ from distrain_nb.run.summary import (
 from distrain_nb.saved import ansi, document
 from distrain_nb.saved.tail import KEPT_LINES, LONGEST_SHOWN, Tail
 from distrain_nb.saved.tracebacks import report_html, report_line
+from distrain_nb.ui.live import LiveView
 from distrain_nb.ui.table import experiment_table, runs_table
+from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status, Stretch
+from distrain_nb.worker.supervisor.heartbeat import LOOKS_AGAIN_WITHIN_S, note_watched
 from tests.ui.runs import RunFolder
 
 ANSI = Path(__file__).with_name("ansi.json")
@@ -76,6 +80,25 @@ def test_a_tail_is_the_same_however_the_log_arrives(run: RunFolder) -> None:
     assert whole == one_by_one.all()
     assert [line.text for line in whole.lines] == ["begin", "100%", "a\ttab"]
     assert [(bar.process, bar.text) for bar in whole.bars] == [(1, " 20%"), (0, "  5%")]
+
+
+def test_lines_come_from_the_kernel_while_no_page_has_them_from_its_server(run: RunFolder) -> None:
+    log, tail = LogReader(run.folder), Tail()
+    view = LiveView(summary_of(run), tail, metrics_of(run), lambda path, query: {})
+
+    def sent(text: str, looked_s_ago: float | None = None) -> bytes:
+        run.print(0, text)
+        summary, news = summary_of(run), tail.add(log.records())
+        if looked_s_ago is not None:
+            note_watched(run.folder)
+            os.utime(run.folder / WATCHED_FILE, (time.time() - looked_s_ago,) * 2)
+        view.show(summary, news, True)
+        return bytes(view.widget.children[0].batch["lines"])
+
+    assert b"first" in sent("first\n")
+    assert b"second" not in sent("second\n", looked_s_ago=0)
+    lines = sent("third\n", looked_s_ago=LOOKS_AGAIN_WITHIN_S)  # the page is closed
+    assert b"second" in lines and b"third" in lines
 
 
 @pytest.mark.parametrize(
@@ -218,6 +241,17 @@ def test_what_is_saved_has_all_facts(run: RunFolder) -> None:
     assert "[rank 0] hello <world>\n[rank 1] oops" in text
     assert "note: No space left" in text
     assert "train/loss " in text
+
+
+def test_each_choice_of_a_saved_log_is_marked_when_it_is_made(run: RunFolder) -> None:
+    for process in range(2):
+        run.print(process, "hello\n")
+    page = document.run_bundle(summary_of(run), tail_of(run), metrics_of(run))["text/html"]
+    choices = re.findall('type="radio" name="[^"]+" id="([^"]+)"', page)
+    assert [choice.rpartition("-")[2] for choice in choices] == ["all", "0", "1"]
+    for choice in choices:
+        assert f'#{choice}:checked~.dn-bar label[for="{choice}"]{{' in page
+        assert len(re.findall(f'<label [^>]*for="{choice}"', page)) == 1
 
 
 REPORT = """rank 1 failed first: ValueError: wrong: 3
