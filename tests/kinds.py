@@ -1,4 +1,4 @@
-"""Print which slow tests `make test` runs, and of which kind of real thing each one is."""
+"""Print which slow tests `make test` runs: of which kind of real thing each one is, or `brief`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class Kinds:
-    """Collects tests that stand for their kind."""
+    """Collects tests that stand for their kind, and modules of brief ones."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str]] = []
@@ -19,13 +19,17 @@ class Kinds:
             for item in session.items
             for mark in item.iter_markers("stands_for")
         ]
+        brief = (item.path for item in session.items if item.get_closest_marker("brief"))
+        self.rows += [
+            ("brief", str(path.relative_to(session.path))) for path in dict.fromkeys(brief)
+        ]
 
 
 def main() -> int:
     """Print a line for each; return the exit status."""
     kinds = Kinds()
     status = pytest.main(
-        ["--collect-only", "-o", "addopts=", "-p", "no:terminal", "-m", "stands_for"],
+        ["--collect-only", "-o", "addopts=", "-p", "no:terminal", "-m", "stands_for or brief"],
         plugins=[kinds],
     )
     width = max((len(kind) for kind, _ in kinds.rows), default=0)

@@ -13,6 +13,8 @@ from distrain_nb import api
 from distrain_nb.errors import RunCancelled, RunFailed
 from distrain_nb.run import Run
 
+pytestmark = pytest.mark.brief
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:

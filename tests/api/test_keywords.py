@@ -18,6 +18,8 @@ from distrain_nb.magics.command_line import cell_parser
 from distrain_nb.tuning.options import PARTS, STUDY
 from scripts import keywords
 
+pytestmark = pytest.mark.brief
+
 
 def test_the_file_is_as_the_declarations_have_it() -> None:
     """`make keywords` writes it."""

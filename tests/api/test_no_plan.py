@@ -7,6 +7,8 @@ import pytest
 import distrain_nb
 from distrain_nb.errors import OptionError
 
+pytestmark = pytest.mark.brief
+
 FEW = [
     {"primary": "0"},
     {"primary": "-1"},

@@ -15,6 +15,8 @@ from distrain_nb.config import CONFIG_FILE, private_home
 from distrain_nb.errors import CheckFailed, DistrainError, OptionError
 from distrain_nb.findings import Finding
 
+pytestmark = pytest.mark.brief
+
 VERTEX = {"on": "vertex", "primary": "n1-standard-4", "project": "p", "bucket": "b"}
 SAGEMAKER = {
     "on": "sagemaker",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from .services.bases import BaseImage
 
+pytestmark = pytest.mark.brief
+
 AWS = "com.amazonaws.ml.engines.sagemaker.dlc.device"
 TORCH = "import torch\n"
 PLACES = {

@@ -21,6 +21,8 @@ from .services.bases import BaseImage, Blob
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.brief
+
 SITE = "opt/conda/lib/python3.10/site-packages"
 LINKS = {"opt/conda/bin/python3": "python3.10", "opt/conda/bin/python3.10": ""}
 ENV = ("PATH=/opt/conda/bin:/usr/bin",)

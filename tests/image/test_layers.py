@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from distrain_nb.errors import ImageError
 from distrain_nb.image.layers import MODIFIED, Layer, write_layer
 
+pytestmark = pytest.mark.brief
+
 LONG = "x" * 120
 
 

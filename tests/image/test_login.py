@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .services.bases import BaseImage
     from .services.docker import Docker
 
+pytestmark = pytest.mark.brief
+
 GOOD = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
 

@@ -22,6 +22,8 @@ from distrain_nb.image.registry.manifest import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.brief
+
 DIGEST = "sha256:" + "a" * 64
 
 

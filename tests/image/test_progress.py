@@ -11,6 +11,8 @@ from distrain_nb.worker.files.status import Progress
 
 from .programs import SimpleProgram
 
+pytestmark = pytest.mark.brief
+
 
 def test_an_event_in_words_and_as_a_bar() -> None:
     event = shown(Progress("sending", 512, 2048))

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from distrain_nb.errors import ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
 
+pytestmark = pytest.mark.brief
+
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 

@@ -31,6 +31,8 @@ from .services.strangers import Answer, Host, host
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.brief
+
 LOGIN = "Basic " + base64.b64encode(b"ada:correct-horse").decode()
 BLOB = b"a layer"
 DIGEST = digest_of(BLOB)

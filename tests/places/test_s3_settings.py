@@ -10,6 +10,8 @@ import pytest
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.sdk_config import sdk_settings
 
+pytestmark = pytest.mark.brief
+
 ROLE = "arn:aws:iam::123456789012:role/of-admin"
 TEXT = f"SageMaker: {{TrainingJob: {{RoleArn: '{ROLE}'}}}}"
 

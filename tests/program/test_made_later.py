@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server
 
+pytestmark = pytest.mark.brief
+
 PICKLES = "import pickle\npickle.dump({0}, open({1!r}, 'wb'))"
 # name: the notebook, what it pickles, what the cell shows of that, and what is right
 FOUND: dict[str, tuple[str, str, str, Any]] = {

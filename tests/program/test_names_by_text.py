@@ -9,6 +9,8 @@ import pytest
 from distrain_nb.findings import Severity
 from tests.program.notebooks import Kernel, Server
 
+pytestmark = pytest.mark.brief
+
 WRITTEN_OUT = {
     "globals": 'globals()["lr"]',
     "vars": 'vars()["lr"]',

@@ -10,6 +10,8 @@ import pytest
 from distrain_nb.rehearsal.access import is_allowed, is_ours
 from tests.neighbour import as_neighbour
 
+pytestmark = pytest.mark.brief
+
 HOST = "127.0.0.1"
 
 

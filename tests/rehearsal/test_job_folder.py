@@ -25,6 +25,8 @@ from distrain_nb.places.vertex.stand_in.tuning_execution import MetricFiles
 from distrain_nb.rehearsal import job_folder
 from distrain_nb.rehearsal.job_folder import JobFolder, OutsideJobFolder
 
+pytestmark = pytest.mark.brief
+
 SECRET = "of the host alone"
 RACES = 1000
 NO_NAMES = (

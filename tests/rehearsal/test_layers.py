@@ -27,6 +27,8 @@ from .archives import TYPES, Written, archive
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.brief
+
 REFUSED = (BadEntry, OSError, EOFError, ValueError, OverflowError, tarfile.TarError, zlib.error)
 ROUNDS = 300
 

@@ -11,6 +11,8 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import needs
 from distrain_nb.run import Store
 
+pytestmark = pytest.mark.brief
+
 
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

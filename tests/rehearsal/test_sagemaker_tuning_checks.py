@@ -11,6 +11,8 @@ from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
 from distrain_nb.places.sagemaker.stand_in.tuning_execution import falls_behind
 from distrain_nb.rehearsal.failures import ApiError
 
+pytestmark = pytest.mark.brief
+
 REQUEST: dict[str, Any] = {
     "HyperParameterTuningJobName": "study",
     "HyperParameterTuningJobConfig": {

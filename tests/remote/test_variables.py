@@ -19,6 +19,8 @@ from distrain_nb.run import Run
 from distrain_nb.worker.files.status import State
 from tests.conftest import holding
 
+pytestmark = pytest.mark.brief
+
 VALUE = "correct-horse-battery"
 CLOUDS = {
     "vertex": {"on": "vertex", "primary": "n1-standard-4", "image": "gcr.io/p/mine:1"},

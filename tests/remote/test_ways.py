@@ -13,7 +13,7 @@ from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import CheckFailed, ImageError
 from distrain_nb.magics.command_line import cell_options
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WAYS = {

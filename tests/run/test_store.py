@@ -24,7 +24,7 @@ from distrain_nb.run.numbered_folders import MADE_WITHIN_S
 from distrain_nb.worker.files.status import State
 from tests.server.stored import stored_run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 
 SLEEP = "import time; print('here', flush=True); time.sleep(600)"
 

@@ -18,7 +18,7 @@ from distrain_nb.places.sagemaker.containers import equipment_of, python_of
 from distrain_nb.places.sagemaker.delivery import needed, write_archive
 from tests.sagemaker.jobs import job, laid
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 
 
 def unpacked(tmp_path: Path, source: str) -> Path:

@@ -18,6 +18,8 @@ from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.places.sagemaker.client import client
 from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
 
+pytestmark = pytest.mark.brief
+
 AT_ONCE = Lateness(settle=0.0)
 BATCH = 5000
 

@@ -28,6 +28,8 @@ from tests.disks import read_only
 from tests.server.servers import Server, jupyter_server, stripping_proxy
 from tests.server.stored import stored_run
 
+pytestmark = pytest.mark.brief
+
 
 def test_it_says_what_it_is(store: Store, client: httpx.Client) -> None:
     said = client.get("distrain/version").json()

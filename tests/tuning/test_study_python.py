@@ -14,6 +14,8 @@ from distrain_nb.places.vertex.forms.study import from_tuning_job
 from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import study
 
+pytestmark = pytest.mark.brief
+
 SPECS = """{
     "lr": hpt.DoubleParameterSpec(min=0.001, max=1, scale="log"),
     "units": hpt.IntegerParameterSpec(4, 128, "linear"),

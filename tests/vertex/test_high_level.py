@@ -19,7 +19,7 @@ from tests.vertex.jobs import planned
 if TYPE_CHECKING:
     from google.cloud.aiplatform_v1.types import CustomJob
 
-pytestmark = pytest.mark.slow  # importing the SDK takes seconds
+pytestmark = [pytest.mark.slow, pytest.mark.brief]  # importing the SDK takes seconds
 
 SERVICE = "google.cloud.aiplatform.v1.JobService"
 

@@ -9,6 +9,8 @@ import pytest
 
 from distrain_nb.worker.fingerprint import fingerprint
 
+pytestmark = pytest.mark.brief
+
 
 class Kernel:
     """As Triton's `jit` makes it: its cache, its line and the names of its module are its own."""

@@ -23,7 +23,7 @@ from distrain_nb.worker.replica import container, sagemaker, secret_stores
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
 from tests.image.services.strangers import Answer, host
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 
 VERSION = "projects/p/secrets/hf/versions/latest"
 
