@@ -119,6 +119,16 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png")
 
 
+def shot_of_times(page: Page, name: str) -> None:
+    """Take a picture of the map of slow ranks, unfolded."""
+    if os.environ.get("SHOTS"):
+        page.get_by_text("Where the time goes").last.click()
+        page.locator(".dn-figure[data-drawn]").last.wait_for()
+        page.locator(".dn-heat").last.evaluate("(it) => it.scrollIntoView({ block: 'center' })")
+        page.locator(".dn-map").last.hover()
+        shot(page, name)
+
+
 def choose(page: Page, rank: int) -> float:
     """Have only the lines of one rank shown, and return how long that took."""
     began = time.monotonic()
@@ -199,6 +209,7 @@ def measure(browser: Browser, lab: Lab, ranks: int, lines: int, folder: Path) ->
             "choose_s": round(choose(page, failing(ranks)), 2),
         }
         shot(page, f"{ranks}-chosen")
+        shot_of_times(page, f"{ranks}-times")
         print(json.dumps(figures), flush=True)
         figures |= fail(page, job, run, ranks)
         shot(page, f"{ranks}-failed")

@@ -62,7 +62,7 @@ def placeholder(text: str) -> str:
 
 def charts(metrics: Metrics) -> str:
     """Return a picture of each chart."""
-    keys = figure.shown(metrics.keys)
+    keys = figure.shown(metrics.keys, metrics.stacked)
     lines = {key: metrics.line(key, _POINTS) for key in keys}
     last, colours = metrics.last(), figure.colours_of(keys, metrics.family)
     pictures = (

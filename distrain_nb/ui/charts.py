@@ -105,7 +105,7 @@ class LiveCharts:
         return mark(self.widget)
 
     def _draw(self, stale: tuple[Any, ...]) -> None:
-        keys = figure.shown(self._metrics.keys)
+        keys = figure.shown(self._metrics.keys, self._metrics.stacked)
         points = figure.points_a_line(keys)
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)

@@ -9,7 +9,7 @@ const TAGS = {
   [SVG]: new Set(["g", "path", "rect", "svg", "text", "tspan"]),
 };
 const ATTRIBUTES = new Set([
-  "aria-label", "d", "data-group", "data-most", "data-series", "data-tag", "data-trial", "dx", "fill", "height", "open",
+  "aria-label", "d", "data-group", "data-heat", "data-most", "data-series", "data-tag", "data-trial", "dx", "fill", "height", "open",
   "preserveAspectRatio", "role", "rx", "scope", "stroke", "title", "viewBox", "width", "x", "y",
 ]);
 const PAINTS = new Set(["fill", "stroke"]);

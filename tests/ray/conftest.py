@@ -27,7 +27,7 @@ from tests.image.services.processes import ending_with_tests
 from tests.tensorflow_cells import BESIDE_JAX, leave_out
 
 HEAD, SECOND = "127.0.0.3", "127.0.0.2"  # 127.0.0.1 is replaced by the machine's own address
-UP_WITHIN_S, TRIES = 900.0, 3
+UP_WITHIN_S, TRIES, TOGETHER = 900.0, 3, 4
 # A busy machine takes long to start processes: Ray would end them before they are up, and again.
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -35,6 +35,7 @@ QUIET = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_agent_register_timeout_ms": "200000",
     "RAY_worker_register_timeout_seconds": "600",
+    "RAY_raylet_start_wait_time_s": "600",
 }
 # A killed node is noticed sooner; one that is only slow has as long as by default, and longer.
 SOON = {"RAY_health_check_period_ms": "300", "RAY_health_check_timeout_ms": "30000"}
@@ -61,8 +62,8 @@ class RayCluster:
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     login: dict[str, str] = field(default_factory=dict)  # headers of requests
     left_out: tuple[str, ...] = BESIDE_JAX  # modules that no process of it can import
-    files: dict[str, int] = field(default_factory=dict)
-    place: Path = Path()  # where the node that was started last has its session
+    # Where nodes that were started have their sessions, with the files that are written for them.
+    files: list[tuple[Path, dict[str, int]]] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -80,7 +81,6 @@ class RayCluster:
         """Start a node, without waiting for it."""
         ports = {name: free_port() for name in AGENTS}
         identity = secrets.token_hex(28)
-        self.files = {f"{AGENTS[name]}_{identity}": port for name, port in ports.items()}
         command: list[str | Path] = [
             str(Path(sys.executable).with_name("ray")), "start", "--block", "--disable-usage-stats",
             f"--node-ip-address={host}", "--num-cpus=4", "--object-store-memory=80000000",
@@ -96,12 +96,14 @@ class RayCluster:
                 filter(None, (str(WITHOUT), str(self.without), os.environ.get("PYTHONPATH")))
             ),
         }  # fmt: skip
-        self.place = self.folder
+        place = self.folder
         if "--head" not in more:  # as on another machine, it unpacks code into a folder of its own
-            self.place = self.folder / "second"
-            self.place.mkdir(exist_ok=True)
+            place = self.folder / f"of-{host}"
+            place.mkdir(exist_ok=True)
             bound = 'mount --bind "$0" "$1" && shift && exec "$@"'
-            command = ["unshare", "--mount", "sh", "-c", bound, self.place, self.folder, *command]
+            command = ["unshare", "--mount", "sh", "-c", bound, place, self.folder, *command]
+        files = {f"{AGENTS[name]}_{identity}": port for name, port in ports.items()}
+        self.files.append((place, files))
         with (self.folder / f"{host}.log").open("wb") as log:
             self.nodes[host] = subprocess.Popen(
                 ending_with_tests(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -138,11 +140,29 @@ class RayCluster:
             self.kill(host)
         raise AssertionError((self.folder / f"{host}.log").read_text()[-3000:])
 
+    def more(self, count: int) -> None:
+        """Start so many more nodes, a few side by side, and those again that end."""
+        hosts = [f"127.0.1.{number + 1}" for number in range(count)]
+        for first in range(0, count, TOGETHER):
+            together = hosts[first : first + TOGETHER]
+            for host in together:
+                self.start(host, f"--address={HEAD}:{self.ports[0]}")
+            wait_for(partial(self._have_come, together), UP_WITHIN_S)
+
+    def _have_come(self, hosts: list[str]) -> bool:
+        for host in hosts:
+            if self.nodes[host].poll() is not None:
+                self.start(host, f"--address={HEAD}:{self.ports[0]}")
+        return self._has(len(self.nodes), self.nodes[HEAD])
+
     def _has(self, count: int, node: subprocess.Popen[bytes]) -> bool:
-        session = self.place / "session_latest"
-        for name, port in self.files.items() if session.exists() else ():
-            if not (session / name).exists():
-                replace_file(session / name, str(port).encode())
+        for place, files in self.files:
+            latest = place / "session_latest"
+            # The link's own target is below the folder of the head, as only the node sees it.
+            session = place / latest.readlink().name if latest.is_symlink() else latest
+            for name, port in files.items() if session.is_dir() else ():
+                if not (session / name).exists():
+                    replace_file(session / name, str(port).encode())
         return len(self.rows("nodes")) == count or node.poll() is not None
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
@@ -192,8 +212,11 @@ def wait_for(condition: Callable[[], Any], within_s: float = 300.0) -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port that no connection gets by itself before the node's process has it."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @pytest.fixture

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -57,11 +61,65 @@ def test_what_a_cluster_can_never_give(
     assert refusal([Bundle(needs)] * count, strategy, GPUS) == why
 
 
+@pytest.mark.parametrize("strategy", ["STRICT_SPREAD", "SPREAD"])
+def test_a_place_is_found_without_asking_each_node_for_each_bundle(strategy: str) -> None:
+    nodes = [Node(str(number), {"CPU": 4.0}, None, {}) for number in range(4096)]
+    bundles = [Bundle({"CPU": 4.0})] * len(nodes)
+    begun = time.process_time()
+    assert refusal(bundles, strategy, nodes) == ""
+    assert refusal(bundles, strategy, nodes[1:])
+    assert time.process_time() - begun < 2  # 16 s where each bundle began at the first node
+
+
 def test_what_a_job_waits_for() -> None:
     nodes = [node("a", {"CPU": 16.0, "GPU": 1.0}, GPU=4.0), node("b", {"GPU": 4.0}, GPU=4.0)]
     bundles = [Bundle({"GPU": 4.0})] * 2
     assert waiting(bundles, "STRICT_SPREAD", nodes) == "needs 8 GPUs: 5 of 8 free"
     assert waiting(bundles[:1], "STRICT_SPREAD", nodes) == ""
+
+
+class Nodes(BaseHTTPRequestHandler):
+    """A dashboard that knows eight nodes, and nothing else."""
+
+    def do_GET(self) -> None:
+        rows = [
+            {"node_name": f"n{n}", "resources_total": {"CPU": 4.0}, "labels": {}, "state": "ALIVE"}
+            for n in range(8)
+        ]
+        data = json.dumps({"data": {"result": {"result": rows}}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def eight_nodes() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nodes) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("placement", "cpus", "repairs"),
+    [
+        ("STRICT_SPREAD", "4", ["Take 8 replicas"]),
+        ("STRICT_SPREAD", "1", ["Take 8 replicas"]),
+        ("SPREAD", "1", ["Take 32 replicas"]),
+        ("SPREAD", "8", []),
+    ],
+)
+def test_a_thousand_replicas_for_eight_nodes_are_cut_to_what_there_is(
+    home: Path, eight_nodes: str, placement: str, cpus: str, repairs: list[str]
+) -> None:
+    (finding,) = d.check(
+        "1", on="ray", address=eight_nodes, workers=1024, cpus=cpus, placement=placement
+    )
+    assert [fix.label for fix in finding.fixes] == repairs
 
 
 def test_a_plan_says_what_each_replica_needs(home: Path) -> None:

@@ -5,7 +5,7 @@ It travels with each job: standard library only, Python 3.8.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 TYPE = "accelerator_type:"  # how Ray calls the resource that stands for a kind of accelerator
 SPREAD_OUT = "STRICT_SPREAD"
@@ -89,9 +89,14 @@ def _placed(
         one = Bundle(sums, bundles[0].group)
         return any(one.fits(node, has) for node, has in zip(nodes, amounts))
     used = set()
+    # A node that had no room for a bundle has none for an equal one later: what is left only
+    # shrinks. Without these places, a thousand bundles look at half a million nodes.
+    tried: Dict[Tuple[object, ...], int] = {}
     for bundle in sorted(bundles, key=lambda bundle: -sum(bundle.needs.values())):
-        for number, node in enumerate(nodes):
-            if number in used or not bundle.fits(node, amounts[number]):
+        equal = (bundle.group, *sorted(bundle.needs.items()))
+        for number in range(tried.get(equal, 0), len(nodes)):
+            tried[equal] = number
+            if number in used or not bundle.fits(nodes[number], amounts[number]):
                 continue
             for name, much in bundle.needs.items():
                 amounts[number][name] -= much

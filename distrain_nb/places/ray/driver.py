@@ -27,6 +27,10 @@ from distrain_nb.places.ray import demand, replica
 ray.cloudpickle.register_pickle_by_value(replica)  # nodes needn't have it where we do
 
 LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.1, 0.5
+# From look to look where each brings something: who fetches a parcel needs a request for it, and
+# more of them than that are not fetched as fast as they come.
+HEARD_LOOK_S = 0.2
+ANSWERS_WITHIN_S = 2.0  # a replica that is slower is heard at a later look
 ORDERED_LOOK_S, UNORDERED_LOOK_S, LATER_S = 0.05, 0.25, 60.0  # of a session
 EXPLAIN_EVERY_S = 2.0
 TRAIN = ("primary", "workers")
@@ -103,6 +107,7 @@ class Driver:
         self._codes: Dict[int, int] = {}
         self._lost: Dict[int, str] = {}
         self._nodes: List[str] = []
+        self._calls: Dict[int, Any] = {}  # that replicas have not answered yet
         self._heard = LOOK_FIRST_S
         self._orders, self._ordered_at = 0, time.monotonic()
         self.stopped = False
@@ -165,11 +170,12 @@ class Driver:
         variables = (
             (self._here / "variables.json").read_text() if not self._request["shared"] else ""
         )
+        replica_actor = ray.remote(replica.ReplicaActor)  # its code is exported once
         for number, bundle in enumerate(self._bundles):
             custom = {
                 n: much for n, much in bundle.needs.items() if n not in ("CPU", "GPU", "memory")
             }
-            actor = ray.remote(replica.ReplicaActor).options(
+            actor = replica_actor.options(
                 num_cpus=bundle.needs.get("CPU", 0),
                 num_gpus=bundle.needs.get("GPU", 0),
                 memory=bundle.needs.get("memory", 0) or None,
@@ -198,9 +204,12 @@ class Driver:
 
     def _look_at_session(self) -> bool:
         """Hear all replicas, and hand them what was ordered; return whether none is left."""
+        begun = time.monotonic()
         heard = self._hear()
         if heard or (not self._request["shared"] and self._hand_orders()):
             self._ordered_at = time.monotonic()
+            if heard < replica.PARCEL:
+                time.sleep(max(0.0, begun + ORDERED_LOOK_S - time.monotonic()))
         else:
             is_late = time.monotonic() - self._ordered_at > LATER_S
             time.sleep(UNORDERED_LOOK_S if is_late else ORDERED_LOOK_S)
@@ -230,29 +239,48 @@ class Driver:
         """Hear all replicas; return whether the job is over."""
         if self._stays:
             return self._look_at_session()
+        begun = time.monotonic()
         heard = self._hear()
-        heard = (not self._request["shared"] and self._hand_orders()) or heard
-        self._heard = LOOK_FIRST_S if heard else min(1.5 * self._heard, LOOK_AT_LEAST_EVERY_S)
+        ordered = not self._request["shared"] and self._hand_orders()
+        quiet = not (heard or ordered)
+        self._heard = min(1.5 * self._heard, LOOK_AT_LEAST_EVERY_S) if quiet else LOOK_FIRST_S
         if self._lost or any(self._codes.values()):
             return True
         if all(number in self._codes for number in self._training()):
             return True
-        if not heard:
+        if quiet:
             time.sleep(self._heard)
+        elif heard < replica.PARCEL:
+            time.sleep(max(0.0, begun + HEARD_LOOK_S - time.monotonic()))
         return False
 
-    def _hear(self) -> bool:
-        """Bring what replicas have written; return whether there was any."""
-        calls = {n: a.pull.remote() for n, a in enumerate(self._actors) if self._is_up(n)}
-        heard = False
-        for number, call in calls.items():
+    def _hear(self) -> int:
+        """Bring what replicas have written; return how many bytes there were, 1 at least if any.
+
+        One that doesn't answer in time, as on a node that hangs, is not waited for: the lines of
+        all others would wait too, and the job's limit of time.
+        """
+        for number in filter(self._is_up, range(len(self._actors))):
+            if number not in self._calls:
+                self._calls[number] = self._actors[number].pull.remote()
+        calls = list(self._calls.values())
+        if not calls:
+            return 0
+        answered, _ = ray.wait(
+            calls, num_returns=len(calls), timeout=ANSWERS_WITHIN_S, fetch_local=False
+        )
+        ready, heard = set(answered), 0
+        for number, call in list(self._calls.items()):
+            if call not in ready:
+                continue
+            del self._calls[number]
             try:
                 pieces, code = ray.get(call)
             except ray.exceptions.RayError as error:
                 self._lost[number] = _brief(error)
                 continue
             self._parcels.add(pieces)
-            heard = heard or bool(pieces)
+            heard += sum(len(content) or 1 for _, _, content in pieces)
             if code is not None and not pieces:
                 self._codes[number] = code
         self._parcels.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -135,12 +136,9 @@ def plan(job: RayJob) -> RayPlan:
     if job.options.placement not in demand.STRATEGIES:
         allowed = ", ".join(demand.STRATEGIES)
         raise OptionError(f"invalid --placement {job.options.placement!r}: expected {allowed}")
-    gpus = hardware_of(job.layout).processes
-    launcher = job.layout.launcher
-    launcher = choose(job.program)[0] if launcher == "auto" else launcher
-    ranks = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
+    launcher, gpus, ranks = _processes(job)
     address = address_of(job)
-    bundles = tuple(_bundle(job, role, ranks) for role, _ in _members(job))
+    bundles = _bundles(job, ranks)
     findings = (
         *_about_cluster(job, bundles),
         *(_about_mpi(job) if launcher == "mpi" else ()),
@@ -148,6 +146,17 @@ def plan(job: RayJob) -> RayPlan:
         *process_findings(job.program, job.layout, launcher, ranks, gpus),
     )
     return RayPlan(job, address, ranks, gpus, bundles, findings)
+
+
+def _processes(job: RayJob) -> tuple[str, int, int]:
+    """Return the launcher, the processes that a replica's hardware is for, and its ranks."""
+    gpus = hardware_of(job.layout).processes
+    launcher = job.layout.launcher
+    launcher = choose(job.program)[0] if launcher == "auto" else launcher
+    return (
+        launcher, gpus,
+        ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1),
+    )  # fmt: skip
 
 
 def address_of(job: RayJob) -> SettingValue:
@@ -167,6 +176,10 @@ def address_of(job: RayJob) -> SettingValue:
 
 def _members(job: RayJob) -> list[tuple[str, int]]:
     return list(shared.replicas(environment(job, 1)[shared.REPLICAS_VARIABLE]))
+
+
+def _bundles(job: RayJob, ranks: int) -> tuple[demand.Bundle, ...]:
+    return tuple(_bundle(job, role, ranks) for role, _ in _members(job))
 
 
 def _bundle(job: RayJob, role: str, ranks: int) -> demand.Bundle:
@@ -241,12 +254,12 @@ def _repairs(
             apply = partial(_written, name="--placement", value=other)
             yield Fix(f"Write `--placement {other}`", apply)
             break
-    pool = layout.workers
-    for replicas in range(pool.replicas - 1 if pool else 0, 0, -1):
-        smaller = layout.edited({"workers.replicas": replicas})
-        if _fits(job, smaller):
-            yield _change(f"Take {replicas} replica{'s' * (replicas > 1)}", layout, smaller)
-            break
+    fewer = range(1, layout.workers.replicas if layout.workers else 1)
+    # Where some find room, fewer do: a search asks for a handful of a thousand counts.
+    most_replicas = bisect_left(fewer, True, key=lambda count: not _fits(job, _with(layout, count)))
+    if most_replicas:
+        label = f"Take {most_replicas} replica{'s' * (most_replicas > 1)}"
+        yield _change(label, layout, _with(layout, most_replicas))
     most = int(max((node.total.get("GPU", 0) for node in nodes), default=0))
     for role, pool_of_role in layout.pools():
         if most and pool_of_role.accelerator_count > most:
@@ -255,8 +268,16 @@ def _repairs(
                 yield _change(f"Take {most} GPUs for each of the {role.value}", layout, smaller)
 
 
+def _with(layout: Layout, replicas: int) -> Layout:
+    return layout.edited({"workers.replicas": replicas})
+
+
 def _fits(job: RayJob, layout: Layout) -> bool:
-    return not any(f.code == "ray.no-room" for f in plan(replace(job, layout=layout)).findings)
+    """Return whether the cluster can place a job with that layout, without looking for repairs of
+    that one too."""
+    smaller = replace(job, layout=layout)
+    bundles = _bundles(smaller, _processes(smaller)[2])
+    return not demand.refusal(bundles, job.options.placement, nodes_of(job.machine) or ())
 
 
 def _change(label: str, layout: Layout, smaller: Layout) -> Fix[str]:

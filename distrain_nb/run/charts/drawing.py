@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from distrain_nb.run.charts import figure
+from distrain_nb.run.charts.heat_map import heat_map
 from distrain_nb.run.charts.lines import ChartLine
 from distrain_nb.run.charts.ticks import X_AXIS, Y_AXIS, padded, ticks
 from distrain_nb.run.metrics.events import Key
@@ -41,7 +42,7 @@ LEFT_AT_LEAST_PX, CHARACTER_PX, BESIDE_PX = 44, 6.6, 12
 
 def charts(metrics: Metrics) -> str:
     """Return everything that there is, drawn with some hundred points a line."""
-    keys = figure.shown(metrics.keys)
+    keys = figure.shown(metrics.keys, metrics.stacked)
     points = max(10, min(300, POINTS_IN_ALL // max(1, len(keys))))
     return sheet(metrics, {key: metrics.line(key, points) for key in keys}, drawn=True)
 
@@ -73,9 +74,11 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     margin = left_room(text for y_range in y_ranges for _, text in ticks(Y_AXIS, *y_range))
     style = f"--dn-left:{margin:.0f}px;--dn-plot:{height}px"
     sentences = _notes((*metrics.notes, figure.left_out(metrics.keys, metrics.stacked)))
-    above, below = (sentences, "") if len(tags) > MOST_ABOVE_NOTES else ("", sentences)
+    slow = heat_map(metrics.slow, colours) if metrics.slow else ""
+    is_long = bool(slow) or len(tags) > MOST_ABOVE_NOTES
+    above, below = (sentences, "") if is_long else ("", sentences)
     legend = _legend(colours, metrics.in_bands)
-    return f'<div class="dn-sheet" style="{style}">{above}{legend}{body}{below}</div>'
+    return f'<div class="dn-sheet" style="{style}">{above}{legend}{slow}{body}{below}</div>'
 
 
 def _height(tags: Sequence[str]) -> int:

@@ -25,6 +25,7 @@ COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#1
 LINE_PX, DOT_PX = 2, 5
 DOTS_UP_TO = 24
 MOST_TAGS = 60
+MOST_RANKS = 12  # whose step times are charts: a heat map has all
 MANY = 8  # lines of one chart; more are a band, until the reader wants all
 _GOLDEN = 0.618034  # of the wheel of colours: any few that follow each other lie far apart
 _SHADES = (0.0, 0.17, -0.15, 0.28, -0.24)  # of a run's lines: by how much each is lighter
@@ -130,25 +131,28 @@ def _no_value(lines: list[ChartLine]) -> str:
     return f"the only value is {kind}" if count == 1 else f"all {count:,} values are {kind}"
 
 
-def shown(keys: Sequence[Key]) -> tuple[Key, ...]:
+def shown(keys: Sequence[Key], stacked: bool = False) -> tuple[Key, ...]:
     """Return the lines that are drawn: those of the first metrics, since no page holds
-    thousands."""
-    if len(keys) <= MOST_TAGS:
+    thousands. Where lines are `stacked`, each metric is the step times of a rank."""
+    most = _most(stacked)
+    if len(keys) <= most:
         return tuple(keys)
-    tags = set(islice(dict.fromkeys(key.tag for key in keys), MOST_TAGS))
+    tags = set(islice(dict.fromkeys(key.tag for key in keys), most))
     return tuple(key for key in keys if key.tag in tags)
 
 
 def left_out(keys: Sequence[Key], stacked: bool = False) -> str:
-    """Return a sentence about the metrics that are not drawn; empty where all are. Where lines are
-    `stacked`, each metric is the step times of a rank."""
-    if len(keys) <= MOST_TAGS:
+    """Return a sentence about the metrics that are not drawn; empty where all are."""
+    most = _most(stacked)
+    count = len({key.tag for key in keys}) if len(keys) > most else 0
+    if count <= most:
         return ""
-    count = len({key.tag for key in keys})
-    if count <= MOST_TAGS:
-        return ""
-    whose, where = ("ranks", "step_times") if stacked else ("metrics", "metrics")
-    return f"the first {MOST_TAGS} of {count:,} {whose}; run.{where}() has all"
+    whose, where = ("ranks, late ones first", "step_times") if stacked else ("metrics", "metrics")
+    return f"the first {most} of {count:,} {whose}; run.{where}() has all"
+
+
+def _most(stacked: bool) -> int:
+    return MOST_RANKS if stacked else MOST_TAGS
 
 
 def tags_of(keys: Sequence[Key]) -> list[str]:

@@ -40,7 +40,7 @@ def figure_of(metrics: Metrics, tags: tuple[str, ...], caller: str) -> go.Figure
     from plotly.subplots import make_subplots
 
     metrics.read()
-    drawn = figure.shown(metrics.keys)
+    drawn = figure.shown(metrics.keys, metrics.stacked)
     for tag in tags:
         if tag not in metrics.tags:
             hint = did_you_mean(tag, metrics.tags, ".")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from distrain_nb.run.metrics.records import Points
+    from distrain_nb.run.metrics.slow_ranks import SlowRanks
 
     Numbers = NDArray[np.float32] | NDArray[np.float64]
 
@@ -93,6 +94,11 @@ class Metrics:
         """What there is besides scalars."""
         return self._events.non_scalars
 
+    @property
+    def slow(self) -> SlowRanks | None:
+        """The ranks that take longer than the others, where there are many."""
+        return self._events.slow
+
     def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
         """Return the line downsampled so that its peaks stay, to `points` points at most."""
         return chart_line(self._events.points(key), points)
@@ -153,6 +159,11 @@ class OverlaidMetrics(Metrics):
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(note for metrics in self._runs.values() for note in metrics.notes)
+
+    @property
+    def slow(self) -> SlowRanks | None:
+        """Nothing: each run has ranks of its own."""
+        return None
 
     @property
     def non_scalars(self) -> NonScalars:

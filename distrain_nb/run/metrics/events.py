@@ -21,6 +21,8 @@ from distrain_nb.worker.files.folder import DISPLAYS_FOLDER, STEP_TIMES_FOLDER
 if TYPE_CHECKING:
     import pandas as pd
 
+    from distrain_nb.run.metrics.slow_ranks import SlowRanks
+
 STRETCH_BYTES = 4 << 20
 _OTHER_FOLDERS = (STEP_TIMES_FOLDER, DISPLAYS_FOLDER)
 _MOST_LINKS, _MOST_BEHIND_A_LINK = 100, 200
@@ -74,6 +76,11 @@ class EventFolder:
             key: pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             for key, pieces in news.items()
         }
+
+    @property
+    def slow(self) -> SlowRanks | None:
+        """Nothing: only step times tell of slow ranks."""
+        return None
 
     def points(self, key: Key) -> Points:
         """Return all points of one line so far: a view, valid until the next `read`."""

@@ -19,6 +19,13 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.traffic import size
 from distrain_nb.run.metrics.events import EventFolder, Key, event_files, file_size
 from distrain_nb.run.metrics.records import POINT, Points
+from distrain_nb.run.metrics.slow_ranks import (
+    LATE_S,
+    LATE_SHARE,
+    MOST_COMPARED,
+    SlowRanks,
+    slow_ranks,
+)
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.step_times import (
     COMPUTE,
@@ -41,12 +48,10 @@ if TYPE_CHECKING:
 # Less says little: the first steps of a program are not like the others.
 FEWEST_STEPS, SHORTEST_S = 10, 10.0
 # Shares of a step from which on a finding names a kind.
-DATA_SHARE, EXCHANGE_SHARE, SAVE_SHARE, LATE_SHARE = 0.2, 0.25, 0.1, 0.1
-LATE_S = 0.005
+DATA_SHARE, EXCHANGE_SHARE, SAVE_SHARE = 0.2, 0.25, 0.1
 MOST_WORKERS = 32
-MOST_COMPARED = 64  # ranks
-MOST_IN_ORDER = 12  # ranks: of more, the charts of late ones come first
-_NAMES = {
+MOST_IN_ORDER = 12  # ranks: of more, the charts of late ones come first, below a heat map
+NAMES = {
     DATA: "waiting for data",
     COMPUTE: "computing",
     EXCHANGE: "exchanging",
@@ -91,6 +96,11 @@ class StepTimesFolder(EventFolder):
             self._shown = tuple(Key(key.tag, titles[key.series]) for key in shown)
         return self._shown
 
+    @property
+    def slow(self) -> SlowRanks | None:
+        times = self.times()
+        return times.slow if len(times.ranks) > MOST_IN_ORDER else None
+
     def _is_shown(self, key: Key) -> bool:
         return key.tag in (DATA, COMPUTE) or bool(super().points(key)["value"].any())
 
@@ -133,7 +143,8 @@ class StepTimesFolder(EventFolder):
 
     def _rank(self, series: str, all_tags: Iterable[str]) -> RankTimes:
         tags = [tag for tag in all_tags if tag not in FACTS]
-        ends = super().points(Key(series, STEPS))["step"].astype(np.float64)
+        windows = super().points(Key(series, STEPS))
+        ends = windows["step"].astype(np.float64)
         counts = self.column(series, STEPS)
         # The first window is the first step. A job that was restarted counts from 1 again.
         first = int(np.flatnonzero(np.diff(ends, prepend=np.inf) < 0)[-1]) + 1 if len(ends) else 0
@@ -142,6 +153,7 @@ class StepTimesFolder(EventFolder):
             ends[first:],
             counts[first:],
             {tag: self.column(series, tag)[first:] for tag in tags},
+            windows["wall_time"][first:],
             *(int(value[0]) if len(value) else 0 for value in last),
         )
 
@@ -151,12 +163,14 @@ class RankTimes:
     """The step times of one rank, a row for each window but the first step.
 
     `ends`: the last step of each window; `counts`: its steps; `seconds`: the mean seconds of a step
-    by kind; `workers`: processes of the loader, -1 where no loader of PyTorch was seen.
+    by kind; `ended`: when each window was written; `workers`: processes of the loader, -1 where no
+    loader of PyTorch was seen.
     """
 
     ends: Numbers
     counts: Numbers
     seconds: Mapping[str, Numbers]
+    ended: Numbers
     workers: int
     gradient_bytes: int
 
@@ -224,7 +238,7 @@ class StepTimes:
         named = [kind for r in self.ranks.values() for kind in r.means if kind not in KINDS]
         shares = {kind: self.share(kind) for kind in dict.fromkeys((*KINDS, *named))}
         parts = [
-            f"{share:.0%}".replace("%", " %") + f" {_NAMES.get(kind, kind)}"
+            f"{share:.0%}".replace("%", " %") + f" {NAMES.get(kind, kind)}"
             for kind, share in shares.items()
             if share >= 0.005
         ]
@@ -292,6 +306,11 @@ class StepTimes:
         least = max(LATE_S, LATE_SHARE * self.step_s)
         return {rank: delay for rank, delay in delays.items() if delay[0] >= least}
 
+    @cached_property
+    def slow(self) -> SlowRanks | None:
+        """The ranks that take longer than the others, by steps."""
+        return slow_ranks(self.ranks)
+
     def _late(self) -> Finding | None:
         """Return the finding about the rank that comes last to the exchange, if one does."""
         if not self.late:
@@ -319,7 +338,7 @@ class StepTimes:
             SAVE: "save less often",
         }
         todo = advice.get(kind, "do that less often, or on all ranks")
-        return f"{_NAMES.get(kind, kind)} takes it {_ms(more[kind])} longer; {todo}"
+        return f"{NAMES.get(kind, kind)} takes it {_ms(more[kind])} longer; {todo}"
 
 
 def _exchange_of_others(ranks: Mapping[int, RankTimes]) -> dict[int, Numbers]:

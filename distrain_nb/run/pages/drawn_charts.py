@@ -100,7 +100,7 @@ def _checksum(value: object) -> str:
 
 
 def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:
-    keys = figure.shown(metrics.keys)
+    keys = figure.shown(metrics.keys, metrics.stacked)
     if not keys:
         return None
     points = points_a_line(keys)

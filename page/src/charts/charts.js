@@ -57,7 +57,7 @@ export class Charts {
     this.isNewer = false;  // whether there is more than was drawn
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
-    this.sheet = new Sheet(this.figure, this.kept, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series));
+    this.sheet = new Sheet(this.figure, this.kept, () => this.draw(), (series) => this.plot.light(series === "" ? "run" : series), (rank) => this.showRank(rank));
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
     this.found = new Found((query) => this.ask(query), () => { this.sheet.add(this.found.tags); this.draw(); });
@@ -81,6 +81,14 @@ export class Charts {
     this.resized.observe(this.figure);
     this.unthemed = whenThemed(this.figure, () => this.draw());
     this.surround();
+    this.draw();
+  }
+
+  /** @param {number} rank whose chart alone is shown, or all again */
+  showRank(rank) {
+    const words = `rank ${rank}`;
+    this.search.value = this.search.value === words ? "" : words;
+    this.search.dispatchEvent(new Event("input"));
     this.draw();
   }
 

@@ -4,6 +4,7 @@
 import { button, element, write } from "../dom.js";
 import { drawn } from "../markup.js";
 import { fits } from "./found.js";
+import { HeatMap } from "./heat.js";
 
 /** @import { Kept } from "./kept.js" */
 /** @typedef {{left: number, top: number, width: number, height: number}} Box pixels */
@@ -11,18 +12,20 @@ import { fits } from "./found.js";
 
 export class Sheet {
   /**
-   * Calls `toggled` when the reader hides or shows a series, or all of many, and `lit` for the series
-   * whose name is pointed at, or none.
+   * Calls `toggled` when the reader hides or shows a series, or all of many, `lit` for the series
+   * whose name is pointed at, or none, and `chosen` for a rank of the heat map.
    * @param {HTMLElement} figure
    * @param {Kept} kept
    * @param {() => void} toggled
    * @param {(series: string | null) => void} lit
+   * @param {(rank: number) => void} chosen
    */
-  constructor(figure, kept, toggled, lit) {
+  constructor(figure, kept, toggled, lit, chosen) {
     this.figure = figure;
     this.kept = kept;
     this.toggled = toggled;
     this.lit = lit;
+    this.heat = new HeatMap(chosen);
     /** @type {HTMLDetailsElement | null} the names of many series, which are a band */
     this.many = null;
     this.all = false;  // whether each of many series has its line
@@ -48,8 +51,10 @@ export class Sheet {
     this.markup = markup;
     const sheet = drawn(markup);
     if (!sheet) return;
-    this.figure.querySelector(":scope > .dn-sheet")?.remove();
-    this.figure.prepend(sheet);
+    this.heat.replace(sheet, () => {
+      this.figure.querySelector(":scope > .dn-sheet")?.remove();
+      this.figure.prepend(sheet);
+    });
     this.charts = [.../** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-chart"))].map(chartOf);
     for (const group of /** @type {NodeListOf<HTMLDetailsElement>} */ (sheet.querySelectorAll("details.dn-group"))) this.fold(group);
     const names = /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series[data-series]"));
