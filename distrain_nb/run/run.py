@@ -322,22 +322,22 @@ class Run(Waitable[R]):
     def findings(self) -> tuple[Finding, ...]:
         """What its ranks should have in common and don't, such as weights. Then, from ten measured
         seconds on, what costs much of its time. Each says what to write instead."""
+        from distrain_nb.run.metrics.step_findings import findings_of
         from distrain_nb.run.metrics.step_times import step_times
 
         deviating = [
             Finding(deviation.code, Severity.WARNING, deviation.place, deviation.text)
             for deviation in DeviationReader(self.folder).compare()
         ]
-        return (*deviating, *step_times(self.folder).findings)
+        return (*deviating, *findings_of(step_times(self.folder)))
 
     @property
     def time_spent(self) -> str:
-        """Where the time of a step goes: `a step takes 20 ms: 61 % waiting for data, …`; empty for
-        a program without steps."""
+        """Where the time of a step goes, as `a step takes 20 ms: 61 % computing, …`, or nothing."""
+        from distrain_nb.run.metrics.step_findings import sentence_of
         from distrain_nb.run.metrics.step_times import step_times
 
-        times = step_times(self.folder)
-        return times.sentence if times.ranks else ""
+        return sentence_of(step_times(self.folder))
 
     def step_times(self) -> pd.DataFrame:
         """Return where the time of each rank goes: a row for each window of steps, with the last

@@ -214,9 +214,10 @@ def _note(folder: Path, status: Status) -> str:
     """Return what the reader of a run should know; of one that has ended, where its time went."""
     notes = [status.note or _note_of_tracker(folder)]
     if status.state.final and (folder / EVENTS_FOLDER / STEP_TIMES_FOLDER).exists():
+        from distrain_nb.run.metrics.step_findings import findings_of
         from distrain_nb.run.metrics.step_times import step_times
 
-        notes += [finding.message for finding in step_times(folder).findings]
+        notes += [finding.message for finding in findings_of(step_times(folder))]
     return "; ".join(filter(None, notes))
 
 

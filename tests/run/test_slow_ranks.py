@@ -15,8 +15,9 @@ import pytest
 
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.metrics.rank_times import RankTimes
 from distrain_nb.run.metrics.slow_ranks import ALL, MOST_CELLS, SlowRanks, slow_ranks
-from distrain_nb.run.metrics.step_times import RankTimes, StepTimesFolder
+from distrain_nb.run.metrics.step_times import StepTimesFolder
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics import event_format, writer
 

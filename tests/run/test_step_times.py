@@ -10,7 +10,9 @@ from distrain_nb.findings import Severity
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.run.metrics.step_times import StepTimes, StepTimesFolder, step_times
+from distrain_nb.run.metrics.rank_times import StepTimes
+from distrain_nb.run.metrics.step_findings import findings_of, sentence_of
+from distrain_nb.run.metrics.step_times import StepTimesFolder, step_times
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
@@ -49,8 +51,8 @@ def write(
 
 def test_a_run_that_waits_for_data_is_told_so(tmp_path: Path) -> None:
     times = written(tmp_path, {"data": 0.061, "compute": 0.039})
-    assert times.sentence == "a step takes 100 ms: 61 % waiting for data, 39 % computing"
-    (finding,) = times.findings
+    assert sentence_of(times) == "a step takes 100 ms: 61 % waiting for data, 39 % computing"
+    (finding,) = findings_of(times)
     assert (finding.code, finding.severity) == ("time.data", Severity.WARNING)
     assert finding.message == (
         "61 % of a step is waiting for data (2 loader workers a rank): write "
@@ -63,26 +65,26 @@ def test_a_run_that_waits_for_data_is_told_so(tmp_path: Path) -> None:
 )
 def test_the_line_fits_the_loader(tmp_path: Path, workers: int, said: str) -> None:
     times = written(tmp_path, {"data": 0.061, "compute": 0.039}, workers=workers)
-    assert said in times.findings[0].message
+    assert said in findings_of(times)[0].message
 
 
 def test_a_long_exchange_is_named(tmp_path: Path) -> None:
     both = {"compute": 0.06, "exchange": 0.04}
-    (finding,) = written(tmp_path, both, both).findings
+    (finding,) = findings_of(written(tmp_path, both, both))
     assert finding.code == "time.exchange"
     assert "the exchange takes 40 % of a step (40 ms for 25 MB of gradients)" in finding.message
 
 
 def test_few_gradients_are_told_in_bytes(tmp_path: Path) -> None:
     both = {"compute": 0.06, "exchange": 0.04}
-    (finding,) = written(tmp_path, both, both, gradient_bytes=36).findings
+    (finding,) = findings_of(written(tmp_path, both, both, gradient_bytes=36))
     assert "(40 ms for 36 B of gradients)" in finding.message
 
 
 def test_the_rank_that_comes_last_is_named_with_its_reason(tmp_path: Path) -> None:
     fast = {"compute": 0.3, "exchange": 0.2}
     slow = {"compute": 0.3, "save": 0.18, "exchange": 0.02}
-    (finding,) = written(tmp_path, fast, fast, slow, fast).findings
+    (finding,) = findings_of(written(tmp_path, fast, fast, slow, fast))
     assert finding.code == "time.slow-rank", "the others wait for the rank, not for the network"
     assert finding.message.startswith(
         "rank 2 arrives 180 ms after the others: saving takes it 180 ms longer"
@@ -92,11 +94,11 @@ def test_the_rank_that_comes_last_is_named_with_its_reason(tmp_path: Path) -> No
 def test_findings_about_saving_do_not_contradict_each_other(tmp_path: Path) -> None:
     """Rank 0 alone saves, as it should: nothing says to do that on all ranks, or on one alone."""
     saves = {"compute": 0.1, "save": 0.2, "exchange": 0.0}
-    findings = written(tmp_path / "1", saves, {"compute": 0.1, "exchange": 0.2}).findings
+    findings = findings_of(written(tmp_path / "1", saves, {"compute": 0.1, "exchange": 0.2}))
     assert {finding.code for finding in findings} == {"time.slow-rank", "time.save"}
     assert not any("all ranks" in f.message or "rank 0 alone" in f.message for f in findings)
     each = {"compute": 0.1, "save": 0.1}
-    (finding,) = written(tmp_path / "2", each, each).findings
+    (finding,) = findings_of(written(tmp_path / "2", each, each))
     assert "and on rank 0 alone" in finding.message
 
 
@@ -106,16 +108,16 @@ def test_a_rank_may_be_slow_since_a_step(tmp_path: Path) -> None:
         step = 1 + window * STEPS
         write(tmp_path, 0, step, STEPS, {"compute": 0.1, "exchange": 0.07}, 2)
         write(tmp_path, 1, step, STEPS, {"compute": 0.15, "exchange": 0.02}, 2)
-    (finding,) = step_times(tmp_path).findings
+    (finding,) = findings_of(step_times(tmp_path))
     said = f"rank 1 arrives 50 ms after the others since step {WINDOWS * STEPS + 2}: computing"
     assert finding.message.startswith(said)
 
 
 def test_short_and_balanced_runs_say_nothing(tmp_path: Path) -> None:
     balanced = {"data": 0.01, "compute": 0.08, "exchange": 0.01}
-    assert not written(tmp_path / "1", balanced, balanced).findings
-    assert not written(tmp_path / "2", {"data": 0.005, "compute": 0.001}).findings, "5 seconds"
-    assert not step_times(tmp_path / "3").findings
+    assert not findings_of(written(tmp_path / "1", balanced, balanced))
+    assert not findings_of(written(tmp_path / "2", {"data": 0.005, "compute": 0.001})), "5 seconds"
+    assert not findings_of(step_times(tmp_path / "3"))
 
 
 def test_each_rank_is_a_chart_of_its_kinds(tmp_path: Path) -> None:
@@ -175,5 +177,5 @@ def test_one_of_many_that_comes_last_is_named(tmp_path: Path, slow: int) -> None
     fast = {"compute": 0.3, "exchange": 0.2}
     ranks = [fast] * 128
     ranks[slow] = {"compute": 0.48, "exchange": 0.02}
-    (finding,) = written(tmp_path, *ranks).findings
+    (finding,) = findings_of(written(tmp_path, *ranks))
     assert finding.message.startswith(f"rank {slow} arrives 180 ms after the others")

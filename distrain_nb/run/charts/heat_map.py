@@ -18,7 +18,7 @@ import numpy as np
 
 from distrain_nb.run.charts.ticks import X_AXIS, ticks
 from distrain_nb.run.metrics.slow_ranks import ALL, SlowCell
-from distrain_nb.run.metrics.step_times import NAMES
+from distrain_nb.run.metrics.step_findings import NAMES
 
 if TYPE_CHECKING:
     from distrain_nb.run.metrics.slow_ranks import SlowRanks
@@ -37,7 +37,7 @@ def heat_map(slow: SlowRanks, colours: Mapping[str, str]) -> str:
     columns, height = len(slow.edges) - 1, ALL_PX + GAP_PX + row_px * len(slow.rows)
     summary = _summary(slow)
     return (
-        f'<div class="dn-heat" data-heat="{html.escape(_told(slow, row_px))}">'
+        f'<div class="dn-heat" data-heat="{html.escape(_cell_texts(slow, row_px))}">'
         '<div class="dn-title"><b>Slow ranks</b> <span class="dn-soft">in the colour of what takes '
         "them longer than the others; stronger: more of a step</span></div>"
         f'<div class="dn-map" style="--dn-high:{height}px">'
@@ -124,7 +124,7 @@ def _about(cells: Sequence[SlowCell], columns: int) -> str:
     return f"{mean:.3g} ms a step{when} ({NAMES.get(kind, kind)})"
 
 
-def _told(slow: SlowRanks, row_px: int) -> str:
+def _cell_texts(slow: SlowRanks, row_px: int) -> str:
     """Return what a page says of cells, as JSON."""
     kinds = list(dict.fromkeys(cell.kind for cell in slow.cells))
     return json.dumps(

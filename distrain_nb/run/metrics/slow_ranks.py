@@ -19,7 +19,7 @@ from distrain_nb.worker.metrics.step_times import EXCHANGE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from distrain_nb.run.metrics.step_times import RankTimes
+    from distrain_nb.run.metrics.rank_times import RankTimes
 
     Numbers = NDArray[np.float64]
 
@@ -63,8 +63,8 @@ def slow_ranks(ranks: Mapping[int, RankTimes]) -> SlowRanks | None:
     # Coarser where most cells are slow: a page gets no more of them than it can show.
     while columns:
         table = _Table(timed, columns)
-        if columns == 1 or len(table.found.cells) <= MOST_CELLS:
-            return table.found
+        if columns == 1 or len(table.slow.cells) <= MOST_CELLS:
+            return table.slow
         columns //= 2
     return None
 
@@ -82,11 +82,11 @@ class _Table:
         kinds = dict.fromkeys(kind for times in ranks.values() for kind in times.seconds)
         parts = [_resampled(times, tuple(kinds), self._edges) for times in ranks.values()]
         self._seconds = dict(zip(kinds, np.stack(parts, axis=1), strict=True))
-        own = {kind: values for kind, values in self._seconds.items() if kind != EXCHANGE}
-        self._own = own or self._seconds
+        own_seconds = {kind: values for kind, values in self._seconds.items() if kind != EXCHANGE}
+        self._own_seconds = own_seconds or self._seconds
 
     @cached_property
-    def found(self) -> SlowRanks:
+    def slow(self) -> SlowRanks:
         step_s = _middle(np.sum(list(self._seconds.values()), axis=0))
         cells = (*self._of_all(step_s), *self._of_ranks(step_s))
         return SlowRanks(self._rows, self._edges, self._ended, step_s, cells)
@@ -98,9 +98,9 @@ class _Table:
 
     def _of_ranks(self, step_s: Numbers) -> list[SlowCell]:
         """Return the slow cells, each by the slowest rank of its row."""
-        more = {kind: values - _middle(values) for kind, values in self._own.items()}
-        own = np.sum(list(self._own.values()), axis=0)
-        longer = np.nan_to_num(own - _middle(own), nan=-np.inf)
+        more = {kind: values - _middle(values) for kind, values in self._own_seconds.items()}
+        own_s = np.sum(list(self._own_seconds.values()), axis=0)
+        longer = np.nan_to_num(own_s - _middle(own_s), nan=-np.inf)
         kinds, size = list(more), len(self._rows[0])
         causes = np.argmax(np.nan_to_num(np.stack(list(more.values()))), axis=0)
         cells = []

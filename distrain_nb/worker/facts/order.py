@@ -66,8 +66,8 @@ class _Call(NamedTuple):
 def order_deviations(facts: Facts) -> Iterator[Deviation]:
     """Yield the first collective in which ranks do different things, and a rank that left early."""
     members = _members(facts)
-    made = {rank: _made(noted) for rank, noted in facts.items()}
-    calls = _by_collective(made, members)
+    calls_of_ranks = {rank: _calls_by_key(noted) for rank, noted in facts.items()}
+    calls = _by_collective(calls_of_ranks, members)
     for key in sorted(calls, key=lambda key: (key[0], key[2])):
         by_rank = {rank: call for call, ranks in calls[key].items() for rank in ranks}
         first = by_rank[min(by_rank)]
@@ -75,26 +75,23 @@ def order_deviations(facts: Facts) -> Iterator[Deviation]:
             yield _mixed(key, by_rank)
             break
     else:
-        yield from _ended_early(facts, made, members)
+        yield from _ended_early(facts, calls_of_ranks, members)
 
 
-def _made(noted: Sequence[Fact]) -> Dict[_Key, Tuple[Any, ...]]:
+def _calls_by_key(noted: Sequence[Fact]) -> Dict[_Key, Tuple[Any, ...]]:
     """Return the collectives that a rank has made, as they were noted, or else marked."""
-    made = {call[:3]: call for fact in of_kind(noted, COLLECTIVES) for call in _calls_of(fact)}
-    return {**dict(_marked(noted)), **made}
-
-
-def _calls_of(fact: Fact) -> Iterator[Tuple[Any, ...]]:
-    return map(tuple, fact["calls"])
+    calls = (tuple(call) for fact in of_kind(noted, COLLECTIVES) for call in fact["calls"])
+    return {**dict(_marked(noted)), **{call[:3]: call for call in calls}}
 
 
 def _by_collective(
-    made: Mapping[int, Mapping[_Key, Tuple[Any, ...]]], members: Mapping[str, FrozenSet[int]]
+    calls_of_ranks: Mapping[int, Mapping[_Key, Tuple[Any, ...]]],
+    members: Mapping[str, FrozenSet[int]],
 ) -> Dict[_Key, Dict[_Call, List[int]]]:
     """Return who of a group's members did what, by collective. What 1,024 ranks do is mostly the
     same, so each way of doing it is looked at once."""
     ranks_by_call: Dict[Tuple[Any, ...], List[int]] = {}
-    for rank, by_key in made.items():
+    for rank, by_key in calls_of_ranks.items():
         for call in by_key.values():
             ranks_by_call.setdefault(call, []).append(rank)
     calls: Dict[_Key, Dict[_Call, List[int]]] = {}
@@ -173,34 +170,35 @@ def _mixed(key: _Key, by_rank: Dict[int, _Call]) -> Deviation:
 
 def _ended_early(
     facts: Facts,
-    made: Mapping[int, Mapping[_Key, Tuple[Any, ...]]],
+    calls_of_ranks: Mapping[int, Mapping[_Key, Tuple[Any, ...]]],
     members: Mapping[str, FrozenSet[int]],
 ) -> Iterator[Deviation]:
     """Yield a rank that has come to its end while another failed in a collective with it."""
     ends = {rank: end[0] for rank, noted in facts.items() for end in [of_kind(noted, END)] if end}
     failed = [rank for rank, end in ends.items() if end.get("failed")]
     clean = [rank for rank, end in ends.items() if not end.get("failed")]
-    last = {rank: _last_of_groups(made[rank]) for rank in ends} if failed and clean else {}
-    for one in clean:
-        for other in failed:
-            left, begun = (_last_with(last[a], members, b) for a, b in ((one, other), (other, one)))
-            if left and begun and left[:2] == begun[:2] and begun[2] > left[2]:
-                place = begun[6]
-                fields = {
-                    "left": left[2],
-                    "left_ranks": named([one]),
-                    "number": begun[2],
-                    "other_place": place or "in a library",
-                }
-                yield Deviation(deviations.GONE, (other,), place, fields)
-                return
+    pairs = [(one, other) for one in clean for other in failed]
+    last = {rank: _last_of_groups(calls_of_ranks[rank]) for rank in (ends if pairs else ())}
+    for one, other in pairs:
+        ended_at = _last_with(last[one], members, other)
+        failed_in = _last_with(last[other], members, one)
+        if ended_at and failed_in and ended_at[:2] == failed_in[:2] and failed_in[2] > ended_at[2]:
+            place = failed_in[6]
+            fields = {
+                "left": ended_at[2],
+                "left_ranks": named([one]),
+                "number": failed_in[2],
+                "other_place": place or "in a library",
+            }
+            yield Deviation(deviations.GONE, (other,), place, fields)
+            return
 
 
-def _last_of_groups(made: Mapping[_Key, Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:
+def _last_of_groups(calls: Mapping[_Key, Tuple[Any, ...]]) -> List[Tuple[Any, ...]]:
     """Return a rank's last collective in each of its groups, the latest first."""
     last: Dict[str, Tuple[Any, ...]] = {}
-    for key in sorted(made, key=lambda key: (key[0], key[2])):
-        last[key[1]] = made[key]
+    for key in sorted(calls, key=lambda key: (key[0], key[2])):
+        last[key[1]] = calls[key]
     return sorted(last.values(), key=lambda call: (call[0], call[2]), reverse=True)
 
 

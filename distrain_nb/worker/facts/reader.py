@@ -70,20 +70,22 @@ class FactReader:
         return [path for path in paths if path.exists()]
 
     def _facts_in(self, path: Path) -> List[Fact]:
-        known = self._files.get(path.name, _File(b"", 0, []))
+        read_before = self._files.get(path.name, _File(b"", 0, []))
         try:
             with path.open("rb") as file:
-                is_shorter = os.fstat(file.fileno()).st_size < known.size
-                if is_shorter or file.read(len(known.head)) != known.head:
-                    known = _File(b"", 0, [])  # another attempt has written it anew
-                file.seek(known.size)
+                is_shorter = os.fstat(file.fileno()).st_size < read_before.size
+                if is_shorter or file.read(len(read_before.head)) != read_before.head:
+                    read_before = _File(b"", 0, [])  # another attempt has written it anew
+                file.seek(read_before.size)
                 lines = file.read().split(b"\n")
         except OSError:
             return []
-        whole = lines[:-1]
-        size = known.size + sum(map(len, whole)) + len(whole)
-        head = known.head or (whole[0] + b"\n" if whole else b"")
-        facts = [*known.facts, *self._parsed(whole)] if whole else known.facts
+        ended_lines = lines[:-1]
+        size = read_before.size + sum(map(len, ended_lines)) + len(ended_lines)
+        head = read_before.head or (ended_lines[0] + b"\n" if ended_lines else b"")
+        facts = (
+            [*read_before.facts, *self._parsed(ended_lines)] if ended_lines else read_before.facts
+        )
         self._files[path.name] = _File(head, size, facts)
         return [*facts, *_mark_beside(path)]
 

@@ -31,6 +31,7 @@ from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.rank import alone, determined
 from distrain_nb.worker.rank.batches import Unprovable, joined, leaves
+from distrain_nb.worker.rank.sharing import is_shard
 from distrain_nb.worker.rank.stacks import place, setting
 from distrain_nb.worker.rank.standby import Standby, can_fork
 from distrain_nb.worker.rank.steps_followed import (
@@ -43,7 +44,7 @@ from distrain_nb.worker.rank.steps_followed import (
     save,
     settings,
 )
-from distrain_nb.worker.rank.weights import WATCH, is_shard
+from distrain_nb.worker.rank.weights import WATCH
 
 _WAITS_FOR_ONE_S = 1800.0
 

@@ -10,7 +10,6 @@ module with a communication hook of its own, which may keep ranks apart on purpo
 from __future__ import annotations
 
 import functools
-import sys
 import time
 import weakref
 from threading import get_ident
@@ -31,9 +30,9 @@ from distrain_nb.worker.rank.optimizers import (
     names_by_horovod,
 )
 from distrain_nb.worker.rank.projections import projections
+from distrain_nb.worker.rank.sharing import has_world, is_shard
 from distrain_nb.worker.rank.stacks import place
 
-_SHARDS = ("DTensor", "FlatParameter", "ShardedTensor")
 _MOST_UNREACHED = 64
 _SETTLED = 16  # steps, after which an optimizer is known to make them alone
 _SMALL = ("torch.float16", "torch.bfloat16")
@@ -379,7 +378,7 @@ class TrainingWatch:
         sharded = any(map(is_shard, parameters))
         self.is_sharded |= sharded
         loose = [p for p in parameters if id(p) in present and id(p) not in self._hooked]
-        if loose and not sharded and _has_world():
+        if loose and not sharded and has_world():
             others = len(parameters) - len(loose)
             number = len(self._loose)
             self._loose.append(_Loose(number, loose, optimizer, others))
@@ -388,19 +387,3 @@ class TrainingWatch:
 
 
 WATCH = TrainingWatch()
-
-
-def is_shard(tensor: Any) -> bool:
-    """Return whether a tensor is one rank's part of something."""
-    names = {base.__name__ for base in type(tensor).__mro__}
-    return bool(names.intersection(_SHARDS)) or hasattr(tensor, "_is_flat_param")
-
-
-def _has_world() -> bool:
-    """Return whether the program has made a group of ranks, by PyTorch or Horovod."""
-    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
-    if c10d is not None and c10d.is_initialized():
-        return int(c10d.get_world_size()) > 1
-    sets: Any = sys.modules.get("horovod.common.process_sets")
-    ranks: Any = getattr(getattr(sets, "global_process_set", None), "ranks", None)
-    return len(ranks or ()) > 1

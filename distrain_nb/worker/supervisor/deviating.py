@@ -115,14 +115,14 @@ class DeviationReader:
 
     def compare(self) -> Tuple[Deviation, ...]:
         """Compare now."""
-        return _known(self._comparison.compare)
+        return _readable(self._comparison.compare)
 
     def look(self) -> Tuple[Deviation, ...]:
         """Compare if that was long enough ago."""
-        return _known(self._comparison.look)
+        return _readable(self._comparison.look)
 
 
-def _known(look: Callable[[], Tuple[Deviation, ...]]) -> Tuple[Deviation, ...]:
+def _readable(look: Callable[[], Tuple[Deviation, ...]]) -> Tuple[Deviation, ...]:
     try:
         return look()
     except (LookupError, TypeError, ValueError):
