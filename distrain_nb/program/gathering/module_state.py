@@ -19,7 +19,7 @@ from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.module_changes import may_set
 from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.changed_objects import change_of
-from distrain_nb.program.gathering.draws import STATES, seeded_last
+from distrain_nb.program.gathering.draws import STATES, is_by_rank, seeded_last
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
@@ -47,7 +47,7 @@ def process_state(
     They are in these packages or in one that they import."""
     again = [(n, world.knows_world(s.executed)) for s in settings if s.runs for n in s.names]
     last = seeded_last(settings, world)
-    seeded = {module for module, executed in last.items() if not world.knows_world(executed)}
+    seeded = {module for module, seed in last.items() if not is_by_rank(seed, module, world)}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         read = getattr(sys.modules[module], STATES[module].removesuffix("()"), None)
         if read is not None:

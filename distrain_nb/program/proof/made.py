@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.module_changes import is_users
+from distrain_nb.observed.module_changes import is_users, own_modules
 from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
@@ -144,9 +144,10 @@ def _is_of_module(needed: Needed) -> bool:
 def _texts(names: Iterable[str], namespace: Mapping[str, Any]) -> Texts:
     """Return the texts of names, also of the state of modules; none of what isn't there."""
     texts: Texts = {name: {} for name in names}
+    modules = [name for name, _ in own_modules()]
     for name in texts:
         with suppress(KeyError, AttributeError):
-            texts[name] = texts_of(name, _object(name, namespace))
+            texts[name] = texts_of(name, _object(name, namespace), modules)
     return texts
 
 

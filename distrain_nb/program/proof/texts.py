@@ -10,7 +10,7 @@ from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.worker.fingerprint import Fingerprint, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 VALUES = "the values of "
 _WEIGHTS = re.compile(r".*\._(parameters|buffers)\[")
@@ -21,8 +21,8 @@ _MUTABLE = (list, dict, set, bytearray)
 class _Everything(Fingerprint):
     most_parts = 50_000
 
-    def __init__(self) -> None:
-        super().__init__({"__main__"}, set())
+    def __init__(self, modules: Collection[str]) -> None:
+        super().__init__({"__main__", *modules}, set())
         self._paths: dict[int, str] = {}
 
     def kind(self, path: str, obj: Any) -> Any:
@@ -45,12 +45,12 @@ class _Everything(Fingerprint):
             self.parts[path] = f"the same as {self._paths.get(id(obj), '')}"
 
 
-def texts_of(name: str, obj: Any) -> dict[str, str]:
-    """Return texts of an object's parts by their paths; of what belongs to a process its
-    settings."""
+def texts_of(name: str, obj: Any, modules: Collection[str] = ()) -> dict[str, str]:
+    """Return texts of an object's parts by their paths, also of classes of the user's modules; of
+    what belongs to a process its settings."""
     if is_bound(obj):
         return settings(name, obj)
-    look = _Everything()
+    look = _Everything(modules)
     look.at(name, obj)
     return look.parts
 
