@@ -13,7 +13,7 @@ from weakref import ReferenceType, ref
 from distrain_nb.observed.changes import identity, leaves
 from distrain_nb.observed.definitions import parts
 from distrain_nb.observed.frames import is_installed, methods_of, root_of, run_by, stored_by
-from distrain_nb.observed.imported_texts import ImportedTexts
+from distrain_nb.observed.imported_modules import ImportedModules
 from distrain_nb.observed.objects import ANSWERS
 from distrain_nb.worker.fingerprint import dict_of
 
@@ -44,7 +44,7 @@ class Modules:
         self._before: _Leaves | None = None
         self._imported: _Leaves = {}
         self._found: list[ModuleChange] = []
-        self.texts = ImportedTexts(own_modules)
+        self.imported = ImportedModules(own_modules)
 
     def keep(self) -> None:
         """Keep the state before a statement that asks for the world, or reads what knows it."""
@@ -54,7 +54,7 @@ class Modules:
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """Look what a statement has changed. It may also have set what was the same before, as the
         kernel's rank is 0."""
-        self.texts.look()
+        self.imported.look()
         before, self._before = self._before, None
         if before is None:
             return

@@ -304,6 +304,14 @@ def test_what_is_drawn_otherwise_is_refused_with_its_line(kernel: Kernel) -> Non
     assert "`noise` is 0." in error and "move Cell In[3], line 1" in error
 
 
+def test_an_object_of_a_class_that_had_its_name_before_is_refused(kernel: Kernel) -> None:
+    """Every rank made it again of the new class, which the rank gives an attribute."""
+    kernel.run("class A:\n    def get(self): return 'old'\na = A()")
+    kernel.run(f"{RANK}\nclass A:\n    r = rank\n    def get(self): return 'new'")
+    (error,) = _errors(kernel.capture("print(a.get())"))
+    assert error.startswith("`a` is made again with the present `A`, which Cell In[2], line 4")
+
+
 def test_what_a_cell_times_beside_the_rank_is_refused(kernel: Kernel) -> None:
     kernel.run(f"{RANK}\nimport time\ncfg = dict(rank=rank, name=f'run-{{time.time()}}')")
     (error,) = _errors(kernel.capture("print(cfg)"))

@@ -33,7 +33,7 @@ def edited(modules: Collection[str], world: World) -> Iterator[Finding]:
     for name in sorted(modules & sys.modules.keys()):
         module = sys.modules[name]
         imported = world.modules.texts.get(Path(str(module.__file__)).absolute())
-        is_kept = world.seen.observer.modules.texts.is_known(name)
+        is_kept = world.seen.observer.modules.imported.is_known(name)
         if is_kept and imported is None:
             continue
         path = next(_unlike(module), "") or next(_lacked(module), "")

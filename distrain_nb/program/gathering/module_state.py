@@ -78,6 +78,7 @@ def _of_module(
     """Yield the parts of a module that its file does not surely give. What functions have cached is
     left out if somebody `asked` for the world: it may be an answer."""
     since = world.seen.observer.modules.since_import(module.__name__)
+    yield from world.seen.observer.modules.imported.set_since(module.__name__)
     for name, value in list(vars(module).items()):
         executed = module_code.history.of(name)
         bound = [e.statement for e in executed]
