@@ -13,6 +13,7 @@ from weakref import ReferenceType, ref
 from distrain_nb.observed.changes import identity, leaves
 from distrain_nb.observed.definitions import parts
 from distrain_nb.observed.frames import is_installed, methods_of, root_of, run_by, stored_by
+from distrain_nb.observed.imported_modules import ImportedModules
 from distrain_nb.observed.objects import ANSWERS
 from distrain_nb.worker.fingerprint import dict_of
 
@@ -43,19 +44,21 @@ class Modules:
         self._before: _Leaves | None = None
         self._imported: _Leaves = {}
         self._found: list[ModuleChange] = []
+        self.imported = ImportedModules(own_modules)
 
     def keep(self) -> None:
         """Keep the state before a statement that asks for the world, or reads what knows it."""
         if self._before is None:
-            self._before = {name: _leaves(module) for name, module in _own_modules()}
+            self._before = {name: _leaves(module) for name, module in own_modules()}
 
     def look(self, code: CodeType, at: tuple[str, int, int]) -> None:
         """Look what a statement has changed. It may also have set what was the same before, as the
         kernel's rank is 0."""
+        self.imported.look()
         before, self._before = self._before, None
         if before is None:
             return
-        users = dict(_own_modules())
+        users = dict(own_modules())
         for module in map(self.namespace.get, code.co_names):  # packages' too
             if type(module) is ModuleType and module.__name__ not in users:
                 for path in stored_by(code):
@@ -115,7 +118,7 @@ class Modules:
 
     def changes(self, modules: Collection[str]) -> Iterator[ModuleChange]:
         """Yield what statements that knew the world changed in modules, and nothing has since."""
-        now = {name: _leaves(module) for name, module in _own_modules() if name in modules}
+        now = {name: _leaves(module) for name, module in own_modules() if name in modules}
         for change in self._found:
             module = now.get(change.module)
             if module is not None and module.get(change.path, _NOTHING) == change.after:
@@ -205,7 +208,8 @@ def _nothing() -> None:
 _others: dict[str, ReferenceType[ModuleType]] = {}
 
 
-def _own_modules() -> Iterator[tuple[str, ModuleType]]:
+def own_modules() -> Iterator[tuple[str, ModuleType]]:
+    """Yield the modules of the user's files, by their names."""
     modules = sys.modules.copy().items()
     for name, module in [(n, m) for n, m in modules if _others.get(n, _nothing)() is not m]:
         if type(module) is not ModuleType or name == "__main__":

@@ -40,9 +40,10 @@ from distrain_nb.observed.frames import (
     top_of,
     values_of,
 )
+from distrain_nb.observed.generators import CellDraws
 from distrain_nb.observed.module_changes import Modules
 from distrain_nb.observed.objects import as_now, part_names
-from distrain_nb.observed.process import Begun, Settings, Variables
+from distrain_nb.observed.process import Settings, Variables
 from distrain_nb.observed.touched import is_idle
 from distrain_nb.observed.unsettled import Unsettled
 from distrain_nb.observed.watch import (
@@ -92,7 +93,7 @@ class Observer:
         self._set: set[str] = set()  # variables, since then
         self.settings, self.variables = Settings(namespace), Variables(namespace)
         self._watch = Watch(self.see, self.sets, self.starts, self.variables)
-        self.files, self.begun = Files(namespace), Begun()
+        self.files, self.draws = Files(namespace), CellDraws()
         self.changes, self._children = Changes(namespace), self._watch.children
         self.originals, self.modules = Originals(namespace), Modules(namespace)
         self._idle = False  # the statement deals with plain values alone
@@ -137,14 +138,14 @@ class Observer:
             self.changes.follow(self.filled())
         for records in (self._sites, self._readers, self.variables.of, self.failed):
             records.pop(label, None)
-        self.begun.begin(label)
+        self.draws.begin(label)
 
     def end(self) -> None:
         """Note that the cell has run."""
         self.settle()
         self._forget_deleted()
         self.changes.end(self._running)
-        self.begun.end(self._running, asked=self._running in {*self._sites, *self._readers})
+        self.draws.end(self._running, asked=self._running in {*self._sites, *self._readers})
         self._running = ""
 
     def _forget_deleted(self) -> None:

@@ -1,6 +1,5 @@
 """Settings of the process: which ones the notebook has made, and what changed them while the world
-was asked. Variables of the environment: what statements found there. Random generators: where they
-were when a cell began."""
+was asked. Variables of the environment: what statements found there."""
 
 from __future__ import annotations
 
@@ -9,13 +8,12 @@ import re
 import sys
 import warnings
 from dis import get_instructions
-from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
+from distrain_nb.observed.generators import GENERATORS, marks
 from distrain_nb.observed.module_changes import is_users
-from distrain_nb.worker.fingerprint import digest
 from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
 from distrain_nb.worker.rank.since_import import SinceImport
 
@@ -61,8 +59,8 @@ class Settings:
         """Look what the statement at that place has set."""
         if seeds := [*seeds_in(code, self.namespace)]:
             self.seeded += [Seeded(*at, name) for name in seeds]
-            of_these = {g for g in _GENERATORS for name in seeds if name.startswith(f"{g}.")}
-            now = _marks()
+            of_these = {g for g in GENERATORS for name in seeds if name.startswith(f"{g}.")}
+            now = marks()
             self._at_seed.update({g: now[g] for g in now if g in of_these or not of_these})
         before, self._before = self._before, None
         imports = len(sys.modules) != self._modules
@@ -129,7 +127,7 @@ class Settings:
     def drawn_from(self) -> set[str]:
         """Return the generators that something has drawn from since a statement last seeded any, by
         their modules."""
-        now = _marks()
+        now = marks()
         return {name for name, mark in self._at_seed.items() if now.get(name) != mark}
 
     def asked_at(self, name: str) -> tuple[str, int, int] | None:
@@ -263,63 +261,3 @@ def _value(variable: str) -> str | None:
 def has_changed(read: VariablesRead) -> set[str]:
     """Return the variables that are others by now."""
     return {name for name, value in read.values.items() if _value(name) != value}
-
-
-# -- random generators ----------------------------------------------------------------------------
-
-_GENERATORS = {  # what reads a generator's state, and what sets it
-    "random": ("getstate", "setstate"),
-    "numpy.random": ("get_state", "set_state"),
-    "torch": ("get_rng_state", "set_rng_state"),
-}
-
-
-def generator_states() -> dict[str, Any]:
-    """Return the states of Python's generator, NumPy's and PyTorch's, if these are imported."""
-    return {name: getattr(module, _GENERATORS[name][0])() for name, module in _with_generators()}
-
-
-def _marks() -> dict[str, str]:
-    """Return what tells whether two states of a generator are one, by the modules."""
-    marks = {}
-    for name, state in generator_states().items():
-        parts = [state.numpy()] if hasattr(state, "numpy") else state
-        texts = [part.tobytes().hex() if hasattr(part, "tobytes") else part for part in parts]
-        marks[name] = digest(repr(texts))
-    return marks
-
-
-def restore_generators(before: dict[str, Any]) -> None:
-    """Put the generators where they were."""
-    for name, module in _with_generators():
-        if name in before:
-            getattr(module, _GENERATORS[name][1])(before[name])
-
-
-def _with_generators() -> list[tuple[str, Any]]:
-    modules = [(name, sys.modules.get(name)) for name in _GENERATORS]
-    # A module that is being imported lacks its functions.
-    return [(name, module) for name, module in modules if hasattr(module, _GENERATORS[name][1])]
-
-
-class Begun:
-    """The generators' states at the beginnings of cells, and the seconds that these took, unless
-    they imported something. Only of cells that asked: a state is a few kilobytes."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, dict[str, Any]] = {}
-        self.took: dict[str, float] = {}
-        self._now: dict[str, Any] = {}
-        self._at, self._modules = 0.0, 0
-
-    def begin(self, label: str) -> None:
-        self.states.pop(label, None)
-        self.took.pop(label, None)
-        self._now, self._at, self._modules = generator_states(), monotonic(), len(sys.modules)
-
-    def end(self, label: str, *, asked: bool) -> None:
-        if asked:
-            self.states[label] = self._now
-            imported = len(sys.modules) != self._modules
-            self.took[label] = 0.0 if imported else monotonic() - self._at
-        self._now = {}

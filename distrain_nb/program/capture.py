@@ -150,10 +150,7 @@ def _gathered(
         message = f"{changes}, but not this one: ranks run its text as it stands"
         gathering.say("ipython-syntax", Severity.WARNING, cell.label, message)
     gathering.run()
-    _settings(code, gathering)
-    before = _imports(code, gathering)
-    beside = follow(before, notebook.folder).files
-    gathering.want_module_state(beside, reached(before, beside))
+    _state(code, gathering)
     gathering.finish()
     _tell_unused(code, gathering)
     _tell_uncalled(code, gathering, results, cell.label)
@@ -173,7 +170,7 @@ def _assembled(
     sent = leave_out(gathering, notebook.ranks) if notebook.ranks else None
     items = arrange(gathering.found, past, gathering.repeated, _cells_of(gathering))
     imported = _imports(code, gathering)
-    local = follow(imported, notebook.folder)
+    local = follow(imported, notebook.folder, gathering.world.modules.texts)
     files, file_findings = files_of(local.files, include, notebook.folder)
     data, value_findings = data_of(gathering, items, asked.limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
@@ -289,10 +286,11 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
             yield name, line
 
 
-def _settings(code: _Code, gathering: Gathering) -> None:
-    """Gather the notebook's settings that concern what the program imports, and what they need."""
-    world, folder = gathering.world, gathering.notebook.folder
-    roots = {i.root for i in follow(_imports(code, gathering), folder).imports}
+def _state(code: _Code, gathering: Gathering) -> None:
+    """Gather what no name holds: the notebook's settings that concern what the program imports, the
+    state of modules beside it, and what these need."""
+    world, folder, texts = gathering.world, gathering.notebook.folder, gathering.world.modules.texts
+    roots = {i.root for i in follow(_imports(code, gathering), folder, texts).imports}
     every = with_effects(settings_of(world), world)
     remaining = gathering.want_process_state(process_state(every, roots, world))
     settings = concerning(every, roots, world)
@@ -313,6 +311,8 @@ def _settings(code: _Code, gathering: Gathering) -> None:
     for path, item in _in_modules(gathering.replay):
         gathering.repeat(path, item)
     gathering.run()
+    beside = follow(before := _imports(code, gathering), folder, texts).files
+    gathering.want_module_state(beside, reached(before, beside))
     gathering.findings += drawn(gathering.found, every, roots, world)
     gathering.findings += drawn_anew(gathering.found, settings, world)
 

@@ -138,7 +138,7 @@ def _files() -> dict[str, str]:
 
 
 def files_of(
-    local: Mapping[str, Path],
+    local: Mapping[str, bytes | Path],
     include: Sequence[str],
     folder: Path,
     taken: Sequence[str] = (MAIN, *OF_PROGRAM),
@@ -162,8 +162,9 @@ def files_of(
             findings.append(_missing(given, message, tuple(_other_paths(given, folder))))
     for own in taken:
         if own in files:
+            there = own if isinstance(files[own], bytes) else files[own]
             message = (
-                f"{files[own]!s} would overwrite the program's own {own}: rename it,"
+                f"{there!s} would overwrite the program's own {own}: rename it,"
                 " or move it into a folder"
             )
             findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))

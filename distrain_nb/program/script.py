@@ -131,7 +131,8 @@ def capture_script(
     start = given.root if given.package is None else given.folder
     local = follow(imports, start, as_script=True)
     used = with_backend(local.imports, text)
-    moved = {_moved(name, path, given, given.root): path for name, path in local.files.items()}
+    files_beside = ((name, path) for name, path in local.files.items() if isinstance(path, Path))
+    moved = {_moved(name, path, given, given.root): path for name, path in files_beside}
     kept = {
         name: path
         for name, path in {**moved, **own}.items()

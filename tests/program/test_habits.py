@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.program.gathering import module_state
-
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server
 
@@ -270,24 +268,6 @@ def test_state_of_a_module_that_is_no_text(
     cells = (_STAGE, "import habits_module as m\nm.f(1), m.f(2)", _CHANGED)
     has, run = shown_by(kernel, server, cells, "m.f(2), m.STAGE")
     assert run == has
-
-
-def test_a_module_whose_file_has_changed_is_told(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = kernel.folder / "edited_module.py"
-    file.write_text("class A:\n    def f(self): return 1\n")
-    monkeypatch.syspath_prepend(kernel.folder)
-    kernel.run("import edited_module as m")
-    file.write_text("# moved\n" + file.read_text())
-    assert not kernel.capture("m.A().f()").findings
-    compiled = module_state._codes_in.cache_info().misses
-    assert not kernel.capture("m.A().f()").findings
-    assert module_state._codes_in.cache_info().misses == compiled, "once for each text"
-    file.write_text(file.read_text().replace("1", "22"))
-    (finding,) = kernel.capture("m.A().f()").findings
-    assert (finding.code, str(finding.severity)) == ("capture.rebound", "warning")
-    assert "`edited_module.A.f` has another text in the module's file by now" in finding.message
 
 
 def test_what_a_module_has_cached_of_the_rank_is_each_ranks_own(

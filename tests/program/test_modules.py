@@ -47,6 +47,32 @@ def test_what_a_module_was_given_is_not_imported_from_it(
     assert server.results(program) == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("given", "shows", "right"),
+    [
+        ("tools.f.__defaults__ = (2,)", "tools.f()", 2),
+        ("tools.f.__kwdefaults__ = {'y': 3}", "tools.f.__kwdefaults__['y']", 3),
+        ("tools.f.calls = 4", "tools.f.calls", 4),
+        ("tools.A.get.__defaults__ = (5,)", "tools.A().get()", 5),
+        ("tools.C.lr = 6\ntools.C.__init__.__defaults__ = (6,)", "tools.C().lr", 6),
+        ("tools.f.__defaults__ = (2,)\nimport importlib\nimportlib.reload(tools)", "tools.f()", 1),
+    ],
+)
+def test_ranks_have_what_functions_of_a_module_were_given(
+    kernel: Kernel, server: Server, on_path: Path, given: str, shows: str, right: int
+) -> None:
+    """Ranks had the defaults and attributes that the module's file gives."""
+    text = (
+        "from dataclasses import dataclass\ndef f(x=1, *, y=1): return x\n"
+        "class A:\n    def get(self, x=1): return x\n@dataclass\nclass C:\n    lr: int = 1"
+    )
+    write(on_path, {"tools.py": text})
+    kernel.run("import tools")
+    kernel.run(given)
+    program = kernel.capture(f"print('RESULT', {shows})")
+    assert server.results(program) == right
+
+
 @pytest.mark.parametrize("way", ["import LR, f", "import *"])
 def test_what_a_module_was_given_is_so_for_who_imports_it_then(
     kernel: Kernel, server: Server, on_path: Path, way: str

@@ -6,6 +6,8 @@ import builtins
 import contextlib
 import io
 import os
+import random
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ import pytest
 from distrain_nb.program.proof.forked import Untried, tried
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from distrain_nb.program import Program
@@ -24,12 +27,14 @@ if TYPE_CHECKING:
 RANK = (
     "import os\nrank = int(os.environ.get('RANK', 0))\nworld = int(os.environ.get('WORLD_SIZE', 1))"
 )
+FIRST, SECOND = (lambda draw: (draw(), draw()))(random.Random(1).random)
 NET = (
     "import os, torch\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n"
     "        super().__init__()\n        self.rank = int(os.environ.get('RANK', 0))\n"
     "        self.a, self.b = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)\nnet = Net()"
 )
 
+SEED = f"{RANK}\nimport random\nrandom.seed(rank)"
 # Cells, an expression, and what rank 1 of 2 has: what a helper changed in what knows the rank, and
 # what a statement gives by the rank though its value tells nothing of that.
 RIGHT: dict[str, tuple[tuple[str, ...], str, Any]] = {
@@ -154,11 +159,57 @@ RIGHT: dict[str, tuple[tuple[str, ...], str, Any]] = {
         )
         for name in ("fit", "train", "minimize")
     },
+    "a draw after a seed by the rank": ((SEED, "x = random.random()"), "x", FIRST),
+    "a second draw": ((SEED, "x = random.random()", "y = random.random()"), "y", SECOND),
+    "a draw after others by the rank": (
+        (
+            f"{RANK}\nimport random\nrandom.seed(1)\n_ = [random.random() for _ in range(rank)]",
+            "x = random.random()",
+        ),
+        "x",
+        SECOND,
+    ),
+    "a draw before a seed that all have": (
+        (SEED, "x = random.random()", "random.seed(1)", "y = random.random()"),
+        "[x, y]",
+        [FIRST, FIRST],
+    ),
+    "an attribute by a name that is another by now": (
+        (SEED, "class A: a = 0\nw = random.random()\nA.a = w", "w = 3"),
+        "A.a",
+        FIRST,
+    ),
+    "a default by a name that is another by now": (
+        (SEED, "w = random.random()\ndef f(x=w): return x", "w = 3"),
+        "f()",
+        FIRST,
+    ),
+    "an item through names that are others by now": (
+        (SEED, "w = random.random()", "v = [w]", "u = {'v': v}", "w = v = 3"),
+        "u['v']",
+        [FIRST],
+    ),
+    "weights after a seed by the rank": (
+        (
+            f"{RANK}\nimport torch\ntorch.manual_seed(1 - rank)",
+            "net = torch.nn.Linear(1, 1)\ntorch.manual_seed(0)\nother = torch.nn.Linear(1, 1)",
+        ),
+        "net.weight.item() == other.weight.item()",
+        True,
+    ),
     "copied into an array": (
         (f"{RANK}\nimport numpy as np\na = np.zeros(2)\nnp.copyto(a, rank)",),
         "a.tolist()",
         [1.0, 1.0],
     ),
+}
+
+
+# What a draw does to no name of the notebook's own.
+IN_MODULES = {
+    "import own_draws\nown_draws.K = random.random()": "own_draws.K",
+    "from own_draws import CFG\nCFG.lr = random.random()": "CFG.lr",
+    "from own_draws import put\nimport own_draws\nput(random.random())": "own_draws.K",
 }
 
 
@@ -184,6 +235,66 @@ def test_rank_1_has_what_its_own_notebook_had(kernel: Kernel, server: Server, ca
     assert server.results(replace(program, variables=as_rank)) == value
 
 
+@pytest.mark.parametrize("cell", IN_MODULES)
+def test_a_draw_by_the_rank_is_each_ranks_own_in_a_module_too(
+    kernel: Kernel, server: Server, beside: Path, cell: str
+) -> None:
+    kernel.run(SEED)
+    kernel.run(cell)
+    program = kernel.capture(f"import own_draws\nprint('RESULT', {IN_MODULES[cell]})")
+    assert server.results(replace(program, variables={"RANK": "1"})) == FIRST
+
+
+@pytest.fixture
+def beside(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module beside the notebook."""
+    file = kernel.folder / "own_draws.py"
+    file.write_text("K, L = 1, []\nclass CFG: lr = 1\ndef put(x):\n    global K\n    K = x\n")
+    monkeypatch.syspath_prepend(kernel.folder)
+    yield file
+    sys.modules.pop("own_draws", None)
+
+
+def _drawn(program: Program) -> str:
+    said = [f.message for f in program.findings if f.code == "capture.measured"]
+    return said[0].partition(": if this was drawn")[0] if said else ""
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize(
+    ("cell", "later", "name"),
+    [
+        ("w = random.random()\nx = w", "w = 3", "x"),
+        ("w = random.random()\nx = [0]\nx[0] = w", "w = 3", "x"),
+        ("class A: a = 0\nw = random.random()\nA.a = w", "w = 3", "A"),
+        ("x = []\ndef put(to): to.append(random.random())\nput(x)", "", "x"),
+        ("import own_draws\nown_draws.L.append(random.random())", "", "own_draws.L"),
+    ],
+)
+def test_where_no_fork_can_draw_it_is_said_of_what(
+    kernel: Kernel, cell: str, later: str, name: str
+) -> None:
+    """Of what was drawn by a name that is another one by now, nothing was said."""
+    for source in (SEED, f"{cell}\nopen('written', 'w').close()", later, "y = [1]"):
+        kernel.run(source)
+    program = kernel.capture(f"import own_draws\n{name}, y" if "." in name else f"{name}, y")
+    assert f"`{name}`" in _drawn(program) and "`y`" not in _drawn(program)
+
+
+def test_what_asks_only_whether_to_print_seeds_all_ranks_alike(
+    kernel: Kernel, server: Server
+) -> None:
+    """Ranks drew anew what the notebook had drawn, and a warning said so."""
+    kernel.run(
+        f"{RANK}\nimport random\ndef seed(n):\n    if rank == 0: print(n)\n    random.seed(n)"
+    )
+    kernel.run("seed(1)")
+    kernel.run("x = random.random()")
+    program = kernel.capture("import random\nprint('RESULT', [x, random.random()])")
+    assert not _drawn(program)
+    assert server.results(replace(program, variables={"RANK": "1"})) == [FIRST, SECOND]
+
+
 def test_what_is_drawn_otherwise_is_refused_with_its_line(kernel: Kernel) -> None:
     """Every rank had other numbers than the notebook, and no warning, as there was a seed."""
     kernel.run("import os, random\nrandom.seed(0)")
@@ -191,6 +302,14 @@ def test_what_is_drawn_otherwise_is_refused_with_its_line(kernel: Kernel) -> Non
     kernel.run("noise = random.random() + int(os.environ.get('RANK', 0))")
     (error,) = _errors(kernel.capture("print(noise)"))
     assert "`noise` is 0." in error and "move Cell In[3], line 1" in error
+
+
+def test_an_object_of_a_class_that_had_its_name_before_is_refused(kernel: Kernel) -> None:
+    """Every rank made it again of the new class, which the rank gives an attribute."""
+    kernel.run("class A:\n    def get(self): return 'old'\na = A()")
+    kernel.run(f"{RANK}\nclass A:\n    r = rank\n    def get(self): return 'new'")
+    (error,) = _errors(kernel.capture("print(a.get())"))
+    assert error.startswith("`a` is made again with the present `A`, which Cell In[2], line 4")
 
 
 def test_what_a_cell_times_beside_the_rank_is_refused(kernel: Kernel) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import tokenize
-from functools import lru_cache
 from operator import itemgetter
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
@@ -19,18 +17,19 @@ from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.module_changes import may_set
 from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.changed_objects import change_of
-from distrain_nb.program.gathering.draws import STATES, seeded_last
+from distrain_nb.program.gathering.draws import STATES, is_by_rank, seeded_last
+from distrain_nb.program.gathering.edited import edited, functions_of
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
 from distrain_nb.program.notebook.history import is_at
-from distrain_nb.program.notebook.making import changed_by, same_code
+from distrain_nb.program.notebook.making import changed_by
 from distrain_nb.program.notebook.reach import ASKS_MACHINE
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.local_modules import OwnModule
@@ -47,7 +46,7 @@ def process_state(
     They are in these packages or in one that they import."""
     again = [(n, world.knows_world(s.executed)) for s in settings if s.runs for n in s.names]
     last = seeded_last(settings, world)
-    seeded = {module for module, executed in last.items() if not world.knows_world(executed)}
+    seeded = {module for module, seed in last.items() if not is_by_rank(seed, module, world)}
     for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
         read = getattr(sys.modules[module], STATES[module].removesuffix("()"), None)
         if read is not None:
@@ -79,6 +78,7 @@ def _of_module(
     """Yield the parts of a module that its file does not surely give. What functions have cached is
     left out if somebody `asked` for the world: it may be an answer."""
     since = world.seen.observer.modules.since_import(module.__name__)
+    yield from world.seen.observer.modules.imported.set_since(module.__name__)
     for name, value in list(vars(module).items()):
         executed = module_code.history.of(name)
         bound = [e.statement for e in executed]
@@ -180,7 +180,7 @@ def from_the_world(
             f" ({dependence.where}). Move that line into the cell"
         )
         refused[module, inner] = Finding("capture.not-portable", Severity.ERROR, module, message)
-    return again, [*refused.values(), *_changed_in_parts(modules, world), *_edited(modules)]
+    return again, [*refused.values(), *_changed_in_parts(modules, world), *edited(modules, world)]
 
 
 def _set_alone(executed: Executed, module: str, world: World) -> set[str]:
@@ -236,7 +236,7 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
     module, _, path = name.partition(":")
     own = world.modules.of(module)
     bound = own.history.of(path) if own and path.isidentifier() else ()
-    code = [code for _, code in _functions(sys.modules[module])]
+    code = [code for _, code in functions_of(sys.modules[module])]
     if own and path.isidentifier() and _is_written(bound):
         stored = {name for part in code for name in stored_by(part, with_globals=True)}
         is_its_own = f"global {path}" in stored
@@ -291,53 +291,6 @@ def _changed_in_parts(modules: Iterable[str], world: World) -> Iterator[Finding]
                     " it in the cell"
                 )
                 yield Finding("capture.not-portable", Severity.ERROR, module, message)
-
-
-def _edited(modules: Iterable[str]) -> Iterator[Finding]:
-    """Yield a warning for each module whose file has another text for a function than the notebook
-    runs: ranks import the file."""
-    for name in sorted(modules):
-        module = sys.modules.get(name)
-        functions = [*_functions(module)] if module else []
-        texts = _codes_of(functions[0][1].co_filename) if functions else {}
-        for path, code in functions if texts else ():
-            if not any(same_code(text, code) for text in texts.get(code.co_name, ())):
-                message = (
-                    f"`{name}.{path}` has another text in the module's file by now, which the run"
-                    f" imports: run importlib.reload({name}) to see that here too"
-                )
-                yield Finding("capture.rebound", Severity.WARNING, name, message)
-                break
-
-
-def _functions(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
-    """Yield the code of a module's functions, and of its classes' methods, by their paths."""
-    for name, value in [*vars(module).items()]:
-        inside = [*vars(value).items()] if isinstance(value, type) else []
-        for path, part in [(name, value), *((f"{name}.{n}", part) for n, part in inside)]:
-            code = part.__code__ if type(part) is FunctionType else None
-            if code and code.co_filename == module.__file__:
-                yield path, code
-
-
-def _codes_of(file: str) -> Mapping[str, list[CodeType]]:
-    """Return the code in a file by its names; nothing of a file that can't be read."""
-    try:
-        with tokenize.open(file) as text:
-            return _codes_in(text.read())
-    except (OSError, SyntaxError, ValueError):
-        return {}
-
-
-@lru_cache(maxsize=1024)  # to compile all modules of a project takes longer than a run's start
-def _codes_in(text: str) -> Mapping[str, list[CodeType]]:
-    codes: dict[str, list[CodeType]] = {}
-    waiting = [compile(text, "", "exec", dont_inherit=True)]
-    while waiting:
-        code = waiting.pop()
-        codes.setdefault(code.co_name, []).append(code)
-        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-    return codes
 
 
 def _made_by_rank(module_code: OwnModule, name: str, world: World) -> Iterator[str]:

@@ -215,7 +215,8 @@ def state_of(
     assert isinstance(needed.how, SourceCode)
     name, definition = needed.name, needed.value
     statements = [executed.statement for executed in needed.how.chain]
-    if not is_definition(definition):
+    replay = world.seen.replay
+    if not is_definition(definition) or (replay and replay.decides(name)):
         return
     is_class = isinstance(definition, type)
     seen = world.seen.observer.originals.changed(name, definition)

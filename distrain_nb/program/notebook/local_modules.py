@@ -105,18 +105,24 @@ def _tree(top: Path, *, sources_only: bool = False) -> Iterator[tuple[str, Path]
 
 @dataclass(frozen=True)
 class LocalCode:
-    """The local files that imports lead to, and everything that these import in turn."""
+    """The local files that imports lead to, with the text in place of a file that has been edited
+    since the notebook imported it, and everything that these import in turn."""
 
-    files: dict[str, Path]
+    files: dict[str, bytes | Path]
     imports: tuple[ImportedModule, ...]
     unknown: tuple[str, ...]
 
 
 def follow(
-    imports: Iterable[ImportedModule], folder: Path, *, as_script: bool = False
+    imports: Iterable[ImportedModule],
+    folder: Path,
+    texts: Mapping[Path, bytes] | None = None,
+    *,
+    as_script: bool = False,
 ) -> LocalCode:
-    """Follow imports through local modules."""
-    files: dict[str, Path] = {}
+    """Follow imports through local modules; `texts` are those of files that have been edited since
+    the notebook imported them."""
+    files: dict[str, bytes | Path] = {}
     seen: dict[str, Kind] = {}
     every: list[ImportedModule] = []
     waiting = [i for i in imports if not i.relative]
@@ -128,14 +134,14 @@ def follow(
         place = locate(found.root, folder, as_script=as_script)
         seen[found.root] = place.kind
         for name, path in place.files:
-            files[name] = path
+            files[name] = (texts or {}).get(path.absolute(), path)
             if path.suffix == ".py":
-                waiting += [i for i in _imports_in(path, path.stat().st_mtime_ns) if not i.relative]
+                waiting += [i for i in _imports_of(files[name]) if not i.relative]
     unknown = tuple(root for root, kind in seen.items() if kind == "unknown")
     return LocalCode(files, tuple(every), unknown)
 
 
-def reached(imports: Iterable[ImportedModule], files: Mapping[str, Path]) -> set[str]:
+def reached(imports: Iterable[ImportedModule], files: Mapping[str, bytes | Path]) -> set[str]:
     """Return the modules among these files that the imports lead to; of a package, those that it
     needs."""
     paths = {name[:-3].replace("/", "."): p for name, p in files.items() if name.endswith(".py")}
@@ -147,8 +153,7 @@ def reached(imports: Iterable[ImportedModule], files: Mapping[str, Path]) -> set
         new = [m for m in (name, *_packages(name)) if m in paths and m not in found]
         found.update(new)
         for module in new:
-            path = paths[module]
-            for item in _imports_in(path, path.stat().st_mtime_ns):
+            for item in _imports_of(paths[module]):
                 inside = [module, *_packages(module)] if item.relative else []
                 names = item.dotted if item.module else item.names
                 waiting += (
@@ -162,6 +167,12 @@ def _packages(module: str) -> Iterator[str]:
     while "." in module:
         module = module.rpartition(".")[0]
         yield module
+
+
+def _imports_of(file: bytes | Path) -> tuple[ImportedModule, ...]:
+    if isinstance(file, bytes):
+        return imports_of(ast.parse(file))
+    return _imports_in(file, file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
@@ -194,10 +205,12 @@ class OwnModule:
 
 @dataclass
 class OwnModules:
-    """The user's own modules by their names; installed packages are none. `gone` are those that
-    were asked for and whose files are there no more."""
+    """The user's own modules by their names; installed packages are none. `texts` are those of
+    files that have been edited since the notebook imported them. `gone` are modules that were asked
+    for and whose files are there no more."""
 
     notebook: OwnModule
+    texts: Mapping[Path, bytes] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     _known: dict[str, OwnModule | None] = field(default_factory=dict)
 
@@ -214,14 +227,14 @@ class OwnModules:
         if not name:
             return None
         if name not in self._known:
-            self._known[name] = _read(sys.modules.get(name))
+            self._known[name] = _read(sys.modules.get(name), self.texts)
             gone = gone_file(name)
             if gone and not is_installed(gone):
                 self.gone.add(name)
         return self._known[name]
 
 
-def _read(module: ModuleType | None) -> OwnModule | None:
+def _read(module: ModuleType | None, texts: Mapping[Path, bytes]) -> OwnModule | None:
     file = getattr(module, "__file__", None)
     if module is None or not file or not str(file).endswith(".py"):
         return None
@@ -232,7 +245,7 @@ def _read(module: ModuleType | None) -> OwnModule | None:
     if is_installed(path):
         return None
     try:
-        source = decode_source(path.read_bytes())
+        source = decode_source(texts[path] if path in texts else path.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError):
         return None
     return OwnModule(vars(module), history([Cell(str(path), source)]))

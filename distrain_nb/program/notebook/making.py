@@ -242,7 +242,10 @@ class Makings:
             other = statement.is_import or statement.is_definition
             changed = not other and self.seen.changed(statement, name)
             if sets_up or (changed and not self.uses(statement)):
-                if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
+                if (
+                    isinstance(statement.node, ast.Assign)
+                    and root_of(statement.node.value) in names
+                ):
                     for later in self._mentioning(statement.binds - names):
                         if later.at > executed.at and later.at not in by_place:
                             by_place[later.at] = later
@@ -289,7 +292,7 @@ class Makings:
         """Return whether a statement plainly changes the object, in a way that can be repeated;
         also by the user's functions, so many calls deep."""
         if statement.is_definition:
-            return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
+            return any(root_of(d) in names for d in getattr(statement.node, "decorator_list", ()))
         if any(self.stores(statement, name) for name in names):
             return True
         helped = self._helped(statement, names) if depth else ()
@@ -298,7 +301,7 @@ class Makings:
         call = statement.node.value if isinstance(statement.node, ast.Expr) else None
         called = getattr(getattr(call, "func", None), "value", None)
         for changed, method in changed_by(at_once(statement.node)):
-            name = _root(changed)
+            name = root_of(changed)
             value = self.module.namespace.get(name)
             loads = method in _LOADS and is_model(value)
             fills = called is changed and isinstance(value, CHANGING)
@@ -335,7 +338,7 @@ class Makings:
         nodes = [*at_once(statement.node)]
         places = [place for place, method in changed_by(nodes) if not method]
         places += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-        return any(name in of_loops.get(root, {root}) for root in map(_root, places))
+        return any(name in of_loops.get(root, {root}) for root in map(root_of, places))
 
     def _reached(self, executed: Executed) -> set[str]:
         """Return the names that a statement reads, and those that their makers read in turn."""
@@ -372,7 +375,7 @@ def _evaluates(node: ast.stmt) -> bool:
     return not _MEASURES.isdisjoint(methods)
 
 
-def _root(node: ast.AST) -> str:
+def root_of(node: ast.AST) -> str:
     """Return `a` of `a.b[0].c()`, and of `vars(a)["b"]`."""
     while isinstance(node, (*_PLACES, ast.Call)):
         if isinstance(node, ast.Call):

@@ -41,7 +41,7 @@ class World:
 
     def __post_init__(self) -> None:
         self._notebook = OwnModule(self.namespace, self.history)
-        self.modules = OwnModules(self._notebook)
+        self.modules = OwnModules(self._notebook, self.seen.observer.modules.imported.edited())
         self.reaches = Reaches(self.modules)
         self.ancestry = Ancestry(self._notebook, self.reaches, self.seen)
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.module_changes import is_users
+from distrain_nb.observed.module_changes import is_users, own_modules
 from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
@@ -94,11 +94,11 @@ def _differences(program: Program, gathering: Gathering, replay: Replay) -> list
         return []
     # What runs again may change a module once more that has the notebook's state.
     names += [n.name for n in there if _is_of_module(n)]
-    kernel = _texts(names, gathering.world.seen.observer.namespace)
+    kernel = _texts(names, gathering.world.seen.observer.namespace, with_classes=True)
     with Scratch("proof") as folder:
         program.write(folder)
-        alone = _results(folder, names, ALONE)
-        other = _results(folder, names, replay.environment)
+        alone = _results(folder, names, ALONE, with_classes=True)
+        other = _results(folder, names, replay.environment, with_classes=False)
     differences = []
     for name in names:
         if path := difference(kernel.get(name, {}), alone[name]):
@@ -122,7 +122,9 @@ class _AtCell(Exception):
     """The program has come to its cell."""
 
 
-def _results(folder: Path, names: list[str], environment: Mapping[str, str]) -> Texts:
+def _results(
+    folder: Path, names: list[str], environment: Mapping[str, str], *, with_classes: bool
+) -> Texts:
     def work() -> Any:
         before, main = dict(os.environ), ModuleType("__main__")
         rank_program.prepare()
@@ -130,7 +132,7 @@ def _results(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
         os.environ.update({**before, **environment})
         with suppress(_AtCell):
             rank_program.run_in(main, folder, _stop, is_trial=True)
-        return _texts(names, vars(main))
+        return _texts(names, vars(main), with_classes=with_classes)
 
     return tried(work, SECONDS)  # type: ignore[no-any-return]
 
@@ -141,12 +143,15 @@ def _is_of_module(needed: Needed) -> bool:
     return is_users(sys.modules.get(module)) and all(map(str.isidentifier, path.split(".")))
 
 
-def _texts(names: Iterable[str], namespace: Mapping[str, Any]) -> Texts:
+def _texts(names: Iterable[str], namespace: Mapping[str, Any], *, with_classes: bool) -> Texts:
     """Return the texts of names, also of the state of modules; none of what isn't there."""
     texts: Texts = {name: {} for name in names}
+    modules = [name for name, _ in own_modules()]
     for name in texts:
         with suppress(KeyError, AttributeError):
-            texts[name] = texts_of(name, _object(name, namespace))
+            texts[name] = texts_of(
+                name, _object(name, namespace), modules, with_classes=with_classes
+            )
     return texts
 
 

@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary
 
 from distrain_nb.findings import Severity
 from distrain_nb.observed.frames import run_by
-from distrain_nb.observed.process import restore_generators
+from distrain_nb.observed.generators import marks, restore_generators
+from distrain_nb.observed.module_changes import is_users, own_modules
 from distrain_nb.program.notebook.history import LEFT_OUT
 from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.texts import difference, is_of_weights, texts_of, without_weights
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 SECONDS = 5.0  # that a fork may take, and cells may have taken
-_ROUNDS = 3  # each finds cells that read what the one before has found
+_ROUNDS = 10  # each finds cells that read what the one before has found
 _OF_IPYTHON = re.compile(r"_\w*|In|Out|get_ipython|exit|quit|open|__\w+__")
 _SIZES = re.compile(r".*(SIZE|NTASKS|NPROC|NNODES|NODES|NUM_PROCESSES|RANKS).*")
 _NUMBERS = re.compile(r".*(RANK|PROCID|LOCALID|NODEID|PROCESS_ID).*")
@@ -53,11 +54,12 @@ Texts = dict[str, dict[str, str]]
 class Ran(NamedTuple):
     """What cells gave that ran again: `before` are the texts of the kernel's names, `after` those
     that the cells left, `steps` the names' digests at first and after each statement, without
-    weights and with them."""
+    weights and with them, `ended` marks of the random generators after each cell."""
 
     before: Texts
     after: Texts
     steps: list[tuple[Place, dict[str, tuple[str, str]]]]
+    ended: dict[str, dict[str, str]]
 
 
 @dataclass
@@ -80,9 +82,28 @@ class Replay:
         before, after = (run.get(name, {}) for run in (self.alone.before, self.alone.after))
         return without_weights(before) == without_weights(after)
 
+    def decides(self, name: str) -> bool:
+        """Return whether another rank has a name otherwise, of which the cells give all."""
+        return name in self.knows and self.is_proven(name)
+
+    def passing(self, history: ExecutionHistory) -> set[str]:
+        """Return the names that another rank had otherwise at some time, and that other cells have
+        bound since: with what the kernel had then nobody can compare them."""
+        steps = zip(self.alone.steps, self.other.steps, strict=True)
+        unlike = {n for (_, one), (_, two) in steps for n in one if one[n] != two.get(n)}
+        ran = {executed.at for executed in self.executed}
+        return {n for n in unlike if any(e.at not in ran for e in history.of(n)[:1])}
+
     def gives_weights(self, name: str) -> bool:
         """Return whether another rank has other weights in a model, which must not travel then."""
         return name in self._own_weights
+
+    def seeds_alike(self, seed: Executed, generator: str) -> bool:
+        """Return whether another rank had a generator where the kernel had it when the cell of a
+        seed ended."""
+        label = seed.statement.label
+        alone, other = (run.ended.get(label, {}) for run in (self.alone, self.other))
+        return generator in alone and alone[generator] == other.get(generator)
 
     def makers(self, name: str) -> list[Executed]:
         """Return the statements that changed what a name stands for."""
@@ -150,20 +171,33 @@ _latest: WeakKeyDictionary[Observer, tuple[object, Replay | Untried | None]] = W
 
 def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
     asked = {label for label in cells.labels if cells.asked(label)}
-    replay = None
+    drawing, replay = set[str](), None
     for _ in range(_ROUNDS if asked else 0):
-        executed = cells.statements(asked)
-        took = sum(observer.begun.took.get(label, 0.0) for label in asked)
-        if took > SECONDS:
-            raise Untried(f"they took {took:.0f} s")
-        environment = _environment(observer, asked)
-        alone = cells.run_again(executed, ALONE)
-        replay = Replay(executed, alone, cells.run_again(executed, environment), environment)
+        try:
+            replay = _once(cells, observer, asked | drawing)
+            asked |= drawing
+        except Untried:
+            if not drawing:
+                raise
+            # It is said of what they draw that every rank has the notebook's.
+            replay = _once(cells, observer, asked)
         more = cells.using(replay.knows, asked)
-        if not more:
+        drawing = cells.drawing(replay, asked) | cells.using(replay.passing(cells.history), asked)
+        if not more | drawing:
             break
         asked |= more
     return replay
+
+
+def _once(cells: _Cells, observer: Observer, labels: set[str]) -> Replay:
+    """Run cells again, with those that must come before, alone and as another rank."""
+    executed = cells.statements(labels)
+    took = sum(observer.draws.took.get(label, 0.0) for label in labels)
+    if took > SECONDS:
+        raise Untried(f"they took {took:.0f} s")
+    environment = _environment(observer, labels)
+    alone = cells.run_again(executed, ALONE)
+    return Replay(executed, alone, cells.run_again(executed, environment), environment)
 
 
 def _environment(observer: Observer, labels: Iterable[str]) -> dict[str, str]:
@@ -213,6 +247,23 @@ class _Cells:
             for label in self.labels
             if label not in but and any(searched & self._reads(e) for e in self.by_label[label])
         } - self._before(but)
+
+    def drawing(self, replay: Replay, but: set[str]) -> set[str]:
+        """Return the cells that draw from a generator which another rank has elsewhere by then, up
+        to one that seeds generators anew."""
+        draws, unlike, found = self.observer.draws, set[str](), set[str]()
+        seeding = {seed.label for seed in self.observer.settings.seeded}
+        for label in self.labels:
+            if label in but:
+                kernel, other = draws.ended(label), replay.other.ended.get(label, {})
+                alone = replay.alone.ended.get(label, {})
+                proven = {g for g, mark in alone.items() if mark == kernel.get(g)}
+                unlike = {g for g in proven if alone[g] != other.get(g)}
+            elif unlike & draws.drawn_by(label):
+                found.add(label)
+                if label in seeding:
+                    break
+        return found
 
     def _before(self, labels: set[str]) -> set[str]:
         first = min(self.labels.index(label) for label in labels)
@@ -270,10 +321,12 @@ class _Cells:
             _forget_answers(value, self.observer.askers)
         os.environ.update(environment)
         steps, label = [(_BEGINNING, _digests(_texts(names, watched)))], ""
+        ended: dict[str, dict[str, str]] = {}
         for executed in every:
             if executed.statement.label != label:
+                ended[label] = marks()
+                self._set_generators(executed.statement.label, label)
                 label = executed.statement.label
-                restore_generators(self.observer.begun.states.get(label, {}))
             try:
                 execute(self._code(executed), names)
             except Exception:
@@ -281,7 +334,16 @@ class _Cells:
                     raise
             after = _texts(names, watched)
             steps.append((executed.at, _digests(after)))
-        return Ran(before, after, steps)
+        ended[label] = marks()
+        return Ran(before, after, steps, ended)
+
+    def _set_generators(self, label: str, before: str) -> None:
+        """Put the generators where they were when a cell began; those go on from where they are
+        that nothing in the kernel has drawn from since the cell `before`."""
+        draws = self.observer.draws
+        began, ended = draws.began(label), draws.ended(before)
+        states = draws.states.get(label, {})
+        restore_generators({g: s for g, s in states.items() if ended.get(g) != began.get(g)})
 
 
 def _digests(texts: Texts) -> dict[str, tuple[str, str]]:
@@ -289,17 +351,28 @@ def _digests(texts: Texts) -> dict[str, tuple[str, str]]:
 
 
 def _texts(names: Mapping[str, Any], watched: Iterable[str]) -> Texts:
-    """Return texts of names; of modules those of what the notebook has put into them."""
+    """Return texts of names; of modules those of what the notebook has put into them, and of the
+    user's own also those of their state."""
     objects = {name: names[name] for name in watched if name in names}
     for name, module in [*objects.items()]:
         if isinstance(module, ModuleType):
             items = [*vars(module).items()]
-            objects.update((f"{name}.{key}", value) for key, value in items if _is_own(value))
-    return {name: texts_of(name, value) for name, value in objects.items()}
+            of_user = is_users(module)
+            objects.update(
+                (f"{name}.{key}", value)
+                for key, value in items
+                if _is_own(value) or (of_user and _is_state(key, value))
+            )
+    modules = [name for name, _ in own_modules()]
+    return {name: texts_of(name, value, modules) for name, value in objects.items()}
 
 
 def _is_own(value: Any) -> bool:
     return isinstance(value, (type, FunctionType)) and value.__module__ == "__main__"
+
+
+def _is_state(key: str, value: Any) -> bool:
+    return key[:2] != "__" and not isinstance(value, (ModuleType, FunctionType))
 
 
 def _forget_answers(value: Any, askers: set[CodeType]) -> None:

@@ -10,7 +10,7 @@ from distrain_nb.program.notebook.reach import is_bound
 from distrain_nb.worker.fingerprint import Fingerprint, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 VALUES = "the values of "
 _WEIGHTS = re.compile(r".*\._(parameters|buffers)\[")
@@ -21,12 +21,16 @@ _MUTABLE = (list, dict, set, bytearray)
 class _Everything(Fingerprint):
     most_parts = 50_000
 
-    def __init__(self) -> None:
-        super().__init__({"__main__"}, set())
+    def __init__(self, modules: Collection[str], *, with_classes: bool) -> None:
+        super().__init__({"__main__", *modules}, set())
         self._paths: dict[int, str] = {}
+        self._with_classes = with_classes
 
     def kind(self, path: str, obj: Any) -> Any:
         self._paths[id(obj)] = path
+        cls = type(obj)
+        if self._with_classes and cls.__module__ in self.modules and id(cls) not in self._paths:
+            self.at(f"type({path})", cls)  # another one may have its name by now
         if hasattr(type(obj), "requires_grad"):
             self.parts[f"{path}.requires_grad"] = f"bool {obj.requires_grad}"
         if isinstance(obj, BuiltinFunctionType) and isinstance(obj.__self__, _OF_NO_OBJECT):
@@ -45,12 +49,14 @@ class _Everything(Fingerprint):
             self.parts[path] = f"the same as {self._paths.get(id(obj), '')}"
 
 
-def texts_of(name: str, obj: Any) -> dict[str, str]:
-    """Return texts of an object's parts by their paths; of what belongs to a process its
-    settings."""
+def texts_of(
+    name: str, obj: Any, modules: Collection[str] = (), *, with_classes: bool = False
+) -> dict[str, str]:
+    """Return texts of an object's parts by their paths, also of classes of the user's modules, and
+    of the classes that its parts are of; of what belongs to a process its settings."""
     if is_bound(obj):
         return settings(name, obj)
-    look = _Everything()
+    look = _Everything(modules, with_classes=with_classes)
     look.at(name, obj)
     return look.parts
 
