@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from packaging.utils import canonicalize_name
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import Base, cache_folder, draft_of
+from distrain_nb.image.base import Base
+from distrain_nb.image.cache import cache_folder
+from distrain_nb.image.draft import draft_of
 from distrain_nb.image.image import Listener, Meter
 from distrain_nb.image.layer_entries import BadEntry, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob

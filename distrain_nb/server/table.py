@@ -10,7 +10,8 @@ from distrain_nb.run.pages import compare as differences
 from distrain_nb.run.pages.compare import check_count, compare
 from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.drawn_charts import overlay
-from distrain_nb.run.pages.listing import Listing, title
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.overlay import title
 from distrain_nb.run.pages.sessions import session_rows
 from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs, own_sessions, own_studies

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.escapes import plain
 from distrain_nb.run.pages.compare import CAUSE, STATE, rows
-from distrain_nb.run.pages.listing import overlaid
+from distrain_nb.run.pages.overlay import overlaid
 from distrain_nb.run.summary import clock
 from distrain_nb.saved import document
 from distrain_nb.saved.markup import LITERAL, OWN_KEYS

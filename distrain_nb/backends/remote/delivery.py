@@ -80,7 +80,7 @@ def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator
     from packaging.requirements import Requirement
 
     from distrain_nb.cluster.packages import builds
-    from distrain_nb.image.base import requirement_name
+    from distrain_nb.image.requirement_names import requirement_name
 
     taken = {*there, *map(requirement_name, program.required)}
     for line in program.requirements:
@@ -99,7 +99,7 @@ def packages_in_image(program: PackageNeeds, framework: str | None) -> Iterator[
     """Yield the packages that are added to an image with a framework, and which it keeps: a base
     keeps its own, if nobody asked for another one."""
     from distrain_nb.cluster.packages import builds
-    from distrain_nb.image.base import requirement_name
+    from distrain_nb.image.requirement_names import requirement_name
 
     package = PACKAGES.get(framework or "", "")
     required = {build for line in program.required for build in builds(requirement_name(line))}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from distrain_nb.cluster.packages import builds
 from distrain_nb.errors import ImageError, shown
-from distrain_nb.image.base import read_base, requirement_name, without_local_version
+from distrain_nb.image.base import read_base
 from distrain_nb.image.image import (
     ENTRYPOINT,
     PROGRAM,
@@ -31,6 +31,7 @@ from distrain_nb.image.image import (
 )
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.image.requirement_names import requirement_name, without_local_version
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 

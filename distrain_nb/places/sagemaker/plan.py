@@ -22,7 +22,7 @@ from distrain_nb.backends.remote.options import (
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
-from distrain_nb.image.base import requirement_name
+from distrain_nb.image.requirement_names import requirement_name
 from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative

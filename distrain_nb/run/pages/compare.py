@@ -17,8 +17,11 @@ from distrain_nb.layout.options import texts
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.best_metric import kind_of
 from distrain_nb.run.pages.code import code_of, differences, digest
-from distrain_nb.run.pages.listing import Listing, RunList, RunRow, title
+from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.pages.media import hyperparameters
+from distrain_nb.run.pages.overlay import title
+from distrain_nb.run.pages.run_list import RunList
+from distrain_nb.run.pages.run_row import RunRow
 from distrain_nb.run.streams import streams
 from distrain_nb.run.summary import duration, short_number
 

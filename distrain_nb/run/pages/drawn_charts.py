@@ -12,8 +12,8 @@ from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.figure import chart_data, packed_numbers, points_a_line
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
-from distrain_nb.run.pages.listing import title
 from distrain_nb.run.pages.media import index
+from distrain_nb.run.pages.overlay import title
 from distrain_nb.run.pages.query import flag
 from distrain_nb.run.streams import streams
 
