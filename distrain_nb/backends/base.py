@@ -20,7 +20,7 @@ from distrain_nb.worker.files.session import REQUESTS
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout

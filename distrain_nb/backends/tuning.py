@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Plan

@@ -23,8 +23,8 @@ from distrain_nb.image.image import Listener
 from distrain_nb.image.layer_scan import LayerScan, scan_layers
 from distrain_nb.image.registry.client import Registry
 from distrain_nb.image.registry.reference import Reference
-from distrain_nb.layout.case import release
 from distrain_nb.layout.catalog import current
+from distrain_nb.layout.releases import release
 
 if TYPE_CHECKING:
     from distrain_nb.image.image import Recipe

@@ -32,7 +32,7 @@ from typing import Tuple
 
 from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE, Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 from distrain_nb.worker.replica import (
     container,
     contracts,

@@ -21,8 +21,8 @@ from distrain_nb.image.installed import Installed, find_installed
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.registry.client import Registry
 from distrain_nb.image.requirement_names import requirement_name, without_local_version
-from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import GPU
+from distrain_nb.layout.releases import is_of
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 

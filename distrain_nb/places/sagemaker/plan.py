@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import setting_notes, with_settings
 from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
 from distrain_nb.backends.remote.equipment import with_packages
 from distrain_nb.backends.remote.options import (
@@ -20,6 +19,7 @@ from distrain_nb.backends.remote.options import (
     variables_of,
 )
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders
+from distrain_nb.backends.settings import setting_notes, with_settings
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
 from distrain_nb.image.requirement_names import requirement_name
@@ -50,7 +50,7 @@ from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
-from distrain_nb.layout.options import texts
+from distrain_nb.layout.text import texts
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.pages.best_metric import kind_of
 from distrain_nb.run.pages.code import code_of, differences, digest

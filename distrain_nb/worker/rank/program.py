@@ -22,9 +22,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
 from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank.arguments import added_arguments
 from distrain_nb.worker.rank.later import LATER, make_on_demand
-from distrain_nb.worker.rank.package_state import ARGUMENTS_VARIABLE as ARGUMENTS_VARIABLE
-from distrain_nb.worker.rank.package_state import added_arguments as added_arguments
 from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
