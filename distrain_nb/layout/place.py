@@ -18,9 +18,10 @@ from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.choices import Accelerators, Choice
+    from distrain_nb.layout.choices import Choice
     from distrain_nb.layout.formats.form import Export, ReadForm
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.machine_words import Accelerators
     from distrain_nb.layout.pool import Pool
     from distrain_nb.layout.resolved import ResolvedPool
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.lines import line_name
-from distrain_nb.run.pages import compare as differences
+from distrain_nb.run.pages import compared_rows
 from distrain_nb.run.pages.compare import check_count, compare
 from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.drawn_charts import overlay
@@ -52,7 +52,7 @@ def compared_runs(store: Store, query: Query) -> Answer:
     return {
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
-        "rows": [row.as_json() for row in differences.rows(compared)],
+        "rows": [row.as_json() for row in compared_rows.rows(compared)],
         "diff": compared.diff,
     }
 

@@ -13,21 +13,18 @@ import distrain_nb
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base import BASE_LABEL, Base, read_chosen_base
 from distrain_nb.image.builders.dependencies import Packages, packages_for
-from distrain_nb.image.image import (
+from distrain_nb.image.image import Image, ImageLayer
+from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.progress import Listener, Meter, announce
+from distrain_nb.image.recipe import (
     ENTRYPOINT,
     PROGRAM,
     WORKER,
-    Image,
-    ImageLayer,
-    Listener,
-    Meter,
     ProgramFiles,
     Recipe,
-    announce,
     environment_for,
     worker_files,
 )
-from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
 from distrain_nb.image.registry.manifest import ContainerSettings, Descriptor, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference

@@ -10,7 +10,7 @@ from functools import partial
 from typing import cast
 from urllib.parse import urlsplit
 
-from distrain_nb.backends.remote.delivery import packages_to_install
+from distrain_nb.backends.remote.needed_packages import packages_to_install
 from distrain_nb.backends.remote.shared_folder import SharedSpec, environment
 from distrain_nb.backends.settings import SettingValue, setting_notes, text_of
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
+from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.needed_packages import packages_in_image
 from distrain_nb.backends.remote.options import (
     NOTE,
     plain_variables,
