@@ -42,7 +42,7 @@ _WAITING_FOR = (
     ("selectors.py", "a socket"),
 )
 _BELOW = ("a DataLoader worker", "a child process", "a program that it has started")
-_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/frameworks.py"
+_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/torch_groups.py"
 _PACKAGES = "site-packages/"
 _OF_WORKER, _OF_END = "distrain_nb/worker/", "worker/rank/ending.py"
 
