@@ -60,7 +60,7 @@ class Group:
                 member.send(protocol.CREDIT, credit=until)
 
     def go_on(self) -> None:
-        """Sum all chunks that every member has sent, until the slowest has a full window to read."""
+        """Sum chunks that every member has sent, until the slowest has a full window to read."""
         while not self._failed and self._ready == len(self.ranks):
             members = [member for member in self.members if member is not None]
             if self._is_full(members):
