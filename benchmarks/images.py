@@ -42,7 +42,7 @@ from image.services.registries import registry  # noqa: E402
 
 from distrain_nb.image.builders import append  # noqa: E402
 from distrain_nb.image.builders.docker import write_context  # noqa: E402
-from distrain_nb.image.image import Recipe  # noqa: E402
+from distrain_nb.image.recipe import Recipe  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

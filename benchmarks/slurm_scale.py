@@ -23,7 +23,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import distrain_nb as d
 from benchmarks.machine import describe
-from distrain_nb.backends.remote.backend import CARRIER
+from distrain_nb.backends.remote.sharing import CARRIER
 from distrain_nb.config import home
 from distrain_nb.places.slurm.plan import SCRIPT
 from distrain_nb.run import Run

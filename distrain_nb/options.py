@@ -13,8 +13,10 @@ from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, load
-from distrain_nb.layout.options import SPOT, changed, flag
+from distrain_nb.layout.option import flag
+from distrain_nb.layout.options import SPOT
 from distrain_nb.layout.place import place_of
+from distrain_nb.layout.text import changed
 from distrain_nb.worker.facts.comparing import IGNORE_VARIABLE, STRICT_VARIABLE
 from distrain_nb.worker.facts.deviations import CODES
 from distrain_nb.worker.facts.proof import PROVE_VARIABLE

@@ -1,7 +1,7 @@
-"""Repairs of a cell's text, from its `%%distrain` line on, as a finding about the cell offers them.
+"""Repairs of a cell's text, from its `%%distrain` line on, for findings about the cell.
 
-A repair finds its place by what stands there, so that it does for a cell that was edited since.
-Where there is nothing to repair any more it leaves the text as it is.
+A repair searches for the text that it changes, so that it also fits a cell that was edited since.
+If that text is gone, the repair changes nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from distrain_nb.findings import Fix
 
 MAGICS = ("%%distrain", "%distrain")
-# Patterns that `re` compiles when they are used: `%load_ext` imports this.
+# Texts, so that `re` compiles them only when they are used: `%load_ext` imports this module.
 _RUN = r"\s*%distrain\s+run(?!\S)"
 _CONTINUED = r"\\[ \t]*(?:\n[ \t]*|\Z)"
-# None of them begins a line of Python, save for a name with signs before it.
+# No line of Python begins so, except for a name with two signs before it.
 _OPTION = r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)"
 _CODE = r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[@#])"
 
@@ -55,8 +55,10 @@ def add_option(option: str) -> Fix[str]:
 
 
 def _with(option: str, line: str) -> str:
-    """Insert an option before the program's arguments: behind a script they begin at once, in a
-    cell behind ` -- `."""
+    """Insert an option before the program's arguments.
+
+    They begin right after a script, and in a cell behind ` -- `.
+    """
     if run := re.match(_RUN, line):
         return f"{run[0]} {option}{line[run.end() :]}"
     words, separator, arguments = line.partition(" -- ")
@@ -74,8 +76,11 @@ def write_in_option(part: str, instead: str) -> Fix[str]:
 
 
 def with_option(text: str, names: Sequence[str], written: str) -> str:
-    """Return a cell's text with an option as it is `written`, in the place of what has one of the
-    names; without it where nothing is written."""
+    """Return a cell's text with an option as *written*.
+
+    It replaces the option that has one of *names*, or is added. If *written* is empty, the option
+    is removed.
+    """
     head, rest = _parted(text)
     if _option_pattern(names).search(head):
         head = _option_pattern(names).sub(lambda _: written, head, count=1)
@@ -84,8 +89,11 @@ def with_option(text: str, names: Sequence[str], written: str) -> str:
 
 
 def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
-    """Return a cell's text with an option that is there several times: each in its turn as it is
-    `written`, as it was for None, gone for an empty text; and what is more than there are."""
+    """Return a cell's text with new texts for an option that is there several times.
+
+    Each text of *written* replaces one of them in turn. None leaves it as it is, and an empty text
+    removes it. Further texts are added.
+    """
     head, rest = _parted(text)
     remaining = iter(written)
 
@@ -101,13 +109,13 @@ def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
 
 
 def _option_pattern(names: Sequence[str]) -> re.Pattern[str]:
-    """Return an option with its value."""
+    """Return a pattern for an option with its value."""
     any_name = "|".join(map(re.escape, names))
     return re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
 
 
 def write_name(name: str, instead: str) -> Fix[str]:
-    """Replace a name in the cell's code, wherever it is no attribute."""
+    """Replace a name in the cell's code, but no attribute of that name."""
 
     def apply(text: str) -> str:
         head, body = _parted(text)
@@ -127,8 +135,10 @@ def write_code(code: str, instead: str) -> Fix[str]:
 
 
 def head_lines(text: str) -> int:
-    """Return how many lines the magic's options take; 0 where there is no magic. They go on after a
-    backslash at a line's end, and in lines that begin with an option."""
+    """Return how many lines the magic and its options take; 0 without a magic.
+
+    They continue after a backslash at the end of a line, and on lines that begin with an option.
+    """
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.lstrip().startswith(MAGICS)), -1) + 1
     while 0 < at < len(lines) and _goes_on(lines[at - 1], lines[at]):
@@ -141,8 +151,10 @@ def _goes_on(line: str, below: str) -> bool:
 
 
 def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
-    """Return the first line that the backslash above it makes one of options, though it can be
-    none, and what leaves it to the code."""
+    """Return a line of code that a backslash above makes a line of options, and its repair.
+
+    It is the first such line; None if there is none.
+    """
     lines = text.split("\n")
     for number in range(1, head_lines(text)):
         line = lines[number]
@@ -166,7 +178,7 @@ def _without_backslash(line: str, below: str) -> Fix[str]:
 
 
 def head_options(text: str) -> str:
-    """Return the options of a cell that begins with its magic, on one line."""
+    """Return the options of a cell that begins with a magic, on one line."""
     head, _ = _parted(text)
     return " ".join(join_lines(head).partition("distrain")[2].split("\n")).strip()
 
@@ -177,7 +189,7 @@ def join_lines(text: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Return the magic's line, and the rest with the end of that line."""
+    """Return the lines of the magic, and the rest of the text from the end of those lines."""
     lines, at = text.split("\n"), head_lines(text)
     head = "\n".join(lines[:at])
     return head, text[len(head) :]

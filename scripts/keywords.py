@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.layout import OPTIONS, Pool
-from distrain_nb.layout.options import SPOT, seconds
+from distrain_nb.layout.durations import seconds
+from distrain_nb.layout.options import SPOT
 from distrain_nb.options import JobOptions
 from distrain_nb.tuning.options import PARTS, STUDY
 

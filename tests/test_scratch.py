@@ -42,7 +42,7 @@ time.sleep(600)
 BUILD = """
 import sys
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 from tests.image.programs import SimpleProgram
 build(SimpleProgram(), Recipe(base=sys.argv[1] + "/base:1", target=sys.argv[1] + "/job:1"))
 """

@@ -13,13 +13,13 @@ from distrain_nb.tracking import catch_up
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.sdk import AnySdkBackend
     from distrain_nb.run.pages.compare import Comparison
-    from distrain_nb.run.pages.listing import RunList
+    from distrain_nb.run.pages.run_list import RunList
 
 
 def runs(experiment: str = "") -> RunList:
     """Return all runs, or those filed under an experiment, trials of studies among them; the newest
     first: a list with a DataFrame as its `frame`."""
-    from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
+    from distrain_nb.run.pages.run_list import RunList  # what reads metrics imports NumPy
 
     catch_up()
     return RunList(Run(record) for record in Store().all(experiment))

@@ -30,8 +30,11 @@ from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, OptionError
 from distrain_nb.findings import Finding, errors
-from distrain_nb.layout.options import OPTIONS, changed, flag, in_cell
+from distrain_nb.layout.cell_repairs import in_cell
+from distrain_nb.layout.option import flag
+from distrain_nb.layout.options import OPTIONS
 from distrain_nb.layout.rules import check as check_layout
+from distrain_nb.layout.text import changed
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import NO_PROGRAM, Program, working_folder
 from distrain_nb.program.advice import (

@@ -20,7 +20,7 @@ from distrain_nb.backends.base import HoldsSessions
 from distrain_nb.backends.options import declared
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError, OptionError
-from distrain_nb.layout.options import duration, seconds
+from distrain_nb.layout.durations import duration, seconds
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, working_folder
 from distrain_nb.program.program import report

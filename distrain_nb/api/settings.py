@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.api.keywords import Options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.backends import plugins
-from distrain_nb.backends.options import declared, is_detected, shown
+from distrain_nb.backends.options import declared
+from distrain_nb.backends.settings import is_detected, shown
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.backends.options import SettingValue
+    from distrain_nb.backends.settings import SettingValue
 
 
 def detected_settings(backend: AnyBackend) -> dict[str, SettingValue]:

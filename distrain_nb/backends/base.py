@@ -1,4 +1,4 @@
-"""What a backend brings and is asked for, and the values that pass between it and the rest."""
+"""The interface of backends, and the values that it takes and returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from distrain_nb.worker.files.session import REQUESTS
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Health(str, Enum):
-    """MISSING is what only some jobs need; BROKEN is in the way of every one."""
+    """The state of what a check looks at. MISSING keeps some jobs from running, BROKEN all."""
 
     GOOD = "good"
     MISSING = "missing"
@@ -40,7 +40,7 @@ class Health(str, Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """`result` says what there is; `remedy` what to do where that is not enough."""
+    """The result of a check of `%distrain doctor`. If it is not good, `remedy` says what to do."""
 
     subject: str
     state: Health
@@ -49,7 +49,7 @@ class Check:
 
 
 def packages(subject: str, names: Sequence[str], extra: str) -> Check:
-    """Return whether the packages of those names are installed; `extra` brings them."""
+    """Check whether these packages are installed. *extra* is the extra that installs them."""
     versions = {name: installed(name) for name in names}
     lacking = [name for name, number in versions.items() if number is None]
     if lacking:
@@ -59,22 +59,21 @@ def packages(subject: str, names: Sequence[str], extra: str) -> Check:
 
 
 def login(account: str, remedy: str) -> Check:
-    """Return whether there are credentials; `account` names them, empty where there are none."""
+    """Check whether there are credentials. *account* names them, or is empty."""
     if account:
         return Check("login", Health.GOOD, account)
     return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
 def allowed(subject: str, lacking: Sequence[str], remedy: str) -> Check:
-    """Return whether the service allows all that is needed of something; `lacking` is what it does
-    not."""
+    """Check whether a service allows what jobs need. *lacking* are permissions that it refuses."""
     if lacking:
         return Check(subject, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
     return Check(subject, Health.GOOD, "all that jobs need is allowed")
 
 
 def installed(name: str) -> str | None:
-    """Return the version of a distribution, None where it is not installed."""
+    """Return the version of a distribution; None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -88,18 +87,20 @@ OptionsT_co = TypeVar("OptionsT_co", covariant=True)
 
 @dataclass(frozen=True)
 class Job(Generic[OptionsT_co]):
-    """A program, the machines it is to run on, and how.
+    """A program, the machines to run it on, and options.
 
-    `folder` is the working folder on this machine; `options` are those that the backend declares;
-    `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
-    it must not outlive them. `data` are the texts of `--data`, NAME=URI, `uploads` what
-    of it is on this machine and is to go elsewhere; `allowed_secrets` are what the guard lets pass;
-    `environ` are the variables of the process that asks for the job,
-    `defaults` the settings that the backend found on this machine, `machine` what else a plan
-    depends on there; `nonce` makes its run's name its own. The job of a `trial` of a study has
-    its number, as text. A job of this machine ends after the seconds of `cost_limit`, with its
-    words. With `as_rank` and `steps`, texts of these options, ranks of it run alone on
-    this machine.
+    `folder` is the working folder on this machine. `options` are those that the backend declares.
+    `results` are names to bring back from rank 0. A job that `waits` ends when the process ends
+    that waits for it. `data` are the texts of `--data`, NAME=URI. `uploads` are files of `data` on
+    this machine that a job elsewhere needs. `allowed_secrets` are what the guard lets pass.
+
+    `environ` are the variables of the process that asks for the job. `defaults` are settings that
+    the backend found on this machine. `machine` has all other facts that a plan depends on. `nonce`
+    makes the run's name unique.
+
+    `trial` is the number of a study's trial, as text. `cost_limit` has seconds after which a job of
+    this machine ends, and the reason in words. `as_rank` and `steps` are texts of these options:
+    ranks then run alone on this machine.
     """
 
     program: Program
@@ -125,14 +126,14 @@ class Job(Generic[OptionsT_co]):
 
 
 def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of texts such as `--data` has them, NAME=VALUE."""
+    """Yield names and values of texts NAME=VALUE, such as those of `--data`."""
     for text in texts:
         name, _, value = text.partition("=")
         yield name, value
 
 
 class Plan(Protocol):
-    """What would be sent, whole: `str` of it is what `--dry-run` shows."""
+    """The exact request that `submit` would send. `str` of a plan is the output of `--dry-run`."""
 
     @property
     def findings(self) -> Sequence[Finding]: ...
@@ -150,43 +151,43 @@ class Plan(Protocol):
 
 @runtime_checkable
 class BuildsImage(Protocol):
-    """What a plan has besides whose job runs an image that is built for it."""
+    """A plan of a job that runs in an image built for it."""
 
     def target(self) -> str:
-        """Return the image's reference, with stand-ins for what isn't known before."""
+        """Return the image's reference, with placeholders for what is not known yet."""
 
 
 @runtime_checkable
 class InstallsPackages(Protocol):
-    """What a plan has besides whose job installs packages."""
+    """A plan of a job that installs packages."""
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Return what is installed for the program, a requirement each, and what an image has of
-        it."""
+        """Return the requirements of the program. Some may already be in the image."""
 
 
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
 class Backend(ABC, Generic[OptionsT, PlanT]):
-    """A place where jobs run, with all that the rest needs to know of it.
+    """The code for one place: it plans, submits, observes and cancels jobs.
 
-    `name` is what `--on` takes, `title` what people call it; `here` says that it is this machine,
-    so that jobs end with it; `asks`, that ranks can ask whoever sits at the notebook. `options` is
-    a frozen dataclass of what jobs there have besides the common options (`backends.options`).
-    `has_image` says whether ranks have the packages of an image, rather than those of the notebook.
-    `example` are options of a small job: `--help` shows it, and `%distrain doctor` names the
-    settings that it lacks.
-    `mounted` are folders, each with a slash at its end, that its machines have of their own.
+    `name` is the value of `--on`, and `title` the name that people read. `options` is a frozen
+    dataclass of the place's own options (`backends.options`). `example` are options of a small job:
+    `--help` shows them, and `%distrain doctor` checks their settings.
+
+    With `here`, jobs run on this machine and end with it. With `asks`, ranks can ask the user of
+    the notebook. With `has_image`, ranks have the packages of an image, else those of the notebook.
+    `mounted` are folders that the place's machines have, each with a slash at the end.
+    `paid_phases` are beginnings of phases in which a run that isn't running yet has its machines.
+
     `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
-    `launcher`: the form offers them, and any other that a layout has is an error or a warning.
-    `implies_primary` says that a job whose layout names no primary has one all the same. Of places
-    that the fact tables know, `layout.place` has both. `paid_phases` are beginnings of phases in
-    which a run has its machines besides those in which it runs.
+    `launcher`. The form offers these fields. Any other field in a layout is an error or a warning.
+    With `implies_primary`, a job has a primary replica even if its layout names none. If
+    `layout.place` knows the place, its declaration there counts.
 
-    A handle is what finds a run again, as JSON values, known before anything is sent; what is
-    learned later belongs into the run's folder.
+    A handle finds a run again. Its JSON values are known before anything is sent. Everything that
+    is learned later belongs into the run's folder.
     """
 
     name: ClassVar[str]
@@ -203,98 +204,122 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     paid_phases: ClassVar[tuple[str, ...]] = ()
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
-        """Return the settings that the cloud's own tools and the place have on this machine, by
-        name, such as `region`, with where they were found: they hold for a job for which nothing
-        else was chosen. Reads files, and asks the place's own services, within seconds. Raises
-        OptionError for a file that can't be read."""
+        """Return settings of this machine by name, such as `region`, with their origin.
+
+        They hold unless the user chose something else. This reads files and asks services of the
+        machine, within seconds. Raises OptionError for a file that can't be read.
+        """
         return {}
 
     def machine(self, job: Job[OptionsT]) -> Mapping[str, str]:  # noqa: ARG002
-        """Return by name what else a plan of this job depends on: facts of this machine, and
-        answers of services within seconds. Raises OptionError."""
+        """Return all other facts that a plan of this job depends on, by name.
+
+        They are facts of this machine, and answers that services give within seconds. Raises
+        OptionError.
+        """
         return {}
 
     def settings(self, job: Job[OptionsT]) -> Settled:  # noqa: ARG002
-        """Return the settings that hold for a job, by name, each with its origin. Pure, as `plan`
-        is."""
+        """Return the settings in effect for a job, by name, each with its origin.
+
+        Pure, as `plan` is.
+        """
         return {}
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:  # noqa: ARG002
-        """Return values of a field of a layout, such as `region` or `workers.machine`, beyond those
-        of the fact tables. Completion and the form offer them."""
+        """Return values for a field of a layout that the fact tables don't have.
+
+        Completion and the form offer them. *path* is a field such as `region` or `workers.machine`.
+        """
         return ()
 
     def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:  # noqa: ARG002
-        """Yield what the place says of a layout with the texts of its own fields, such as limits of
-        a cluster: the form shows it while it is filled in. Repairs are of a cell's text. The
-        findings of `plan` have it too."""
+        """Yield findings about a layout, such as limits of a cluster, while the form is filled in.
+
+        *texts* are those of the place's own fields. Repairs change a cell's text. The findings of
+        `plan` include these.
+        """
         return ()
 
     def price(self, layout: Layout) -> Price:  # noqa: ARG002
-        """Return what a layout's machines cost an hour in its region, by the service's own list,
-        asked with the user's login (`prices.cached_answer` keeps it for a day). Takes seconds.
-        Raises NoPrice."""
+        """Return the price of a layout's machines for an hour in its region.
+
+        The service's own list is asked with the user's login, which takes seconds
+        (`prices.cached_answer` keeps the answer for a day). Raises NoPrice.
+        """
         raise NoPrice(f"{self.title} has no list of prices: write them into prices.yaml")
 
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:
-        """Return the exact request: of the same job always the same. Pure: what was found on this
-        machine comes with the job. Raises OptionError."""
+        """Return the exact request for a job.
+
+        Pure: the same job has the same request.
+
+        Facts of this machine come with the job. Raises OptionError.
+        """
 
     @abstractmethod
     def submit(self, plan: PlanT, folder: Path) -> None:
-        """Send it; log, metrics, status and results of the run are to appear in `folder`.
+        """Send the job of a plan.
 
-        Where this raises an Exception, nothing has been sent.
+        Log, metrics, status and results of the run will appear in *folder*. If this raises an
+        Exception, nothing has been sent.
         """
 
     @abstractmethod
     def status(self, handle: Handle, folder: Path) -> Status:
-        """Return how the run is doing."""
+        """Return the status of a run."""
 
     @abstractmethod
     def cancel(self, handle: Handle, folder: Path) -> None:
-        """Ask for it to be stopped."""
+        """Ask the service or supervisor to stop a run."""
 
     def data(self, name: str, uri: str) -> str:  # noqa: ARG002
         """Return the path or URI that a program gets for `--data NAME=URI`. Raises OptionError."""
         return uri
 
     def bucket(self, uri: str) -> str:
-        """Return the path or URI by which a program there reads and writes what a bucket has.
-        Raises OptionError for a bucket that it doesn't reach."""
+        """Return the path or URI of a bucket for a program there.
+
+        Raises OptionError if it can't reach it.
+        """
         return uri
 
     def staging(self, job: Job[OptionsT]) -> str:  # noqa: ARG002
-        """Return the URI below which data of this machine are uploaded for a job; empty where its
-        ranks read them by their path. The job has no program yet."""
+        """Return the URI below which data of this machine are uploaded for a job.
+
+        It is empty if ranks read the data by path. The job has no program yet.
+        """
         return ""
 
     def parts(self, text: str) -> tuple[str, str]:
-        """Return the URI or path in a text of `--data`, and what is written behind it."""
+        """Return the URI or path in a text of `--data`, and the rest of the text."""
         return text, ""
 
     def remote_folders(self, job: Job[OptionsT]) -> Sequence[RemoteFolder]:  # noqa: ARG002
-        """Folders of a job's machines whose files are fetched one by one when they are opened."""
+        """Return folders of a job's machines that fetch each file when it is opened."""
         return ()
 
     def brings(self, uri: str) -> bool:  # noqa: ARG002
-        """Return whether data at a URI come to the job's machines even if no name for them is
-        read."""
+        """Return whether data at a URI reach the machines even if no code reads their name."""
         return False
 
     def handle(self, plan: PlanT) -> Handle:  # noqa: ARG002
-        """Return what the list of runs shows of a job before it is sent."""
+        """Return the handle of a job that has not been sent yet."""
         return {}
 
     def experiments(self, plan: PlanT) -> str:  # noqa: ARG002
-        """Return where the service itself keeps experiments, for a job that is filed under one: an
-        address that `tracking` knows; empty where it has none."""
+        """Return the address of the service's own experiments for a job with an experiment.
+
+        `tracking` knows the address. It is empty if the service has no experiments.
+        """
         return ""
 
     def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:  # noqa: ARG002
-        """Ask again for what an ended run left and could not be fetched, `results` among others;
-        what is still missing, and why."""
+        """Fetch what was missing when a run ended, such as `results`.
+
+        Return what still is, with reasons.
+        """
         return {}
 
     def checks(self) -> Iterable[Check]:
@@ -302,42 +327,50 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return ()
 
     def access(self, settled: Settled) -> Iterable[Check]:  # noqa: ARG002
-        """Check by the service itself the login and its permissions, with the `settings` of a small
-        job. Changes nothing; every call takes seconds at most."""
+        """Ask the service about the login and its permissions, with the settings of a small job.
+
+        This changes nothing. Every call takes seconds at most.
+        """
         return ()
 
 
 @runtime_checkable
 class Resumes(Protocol):
-    """What a backend has besides that starts runs again from what they have saved."""
+    """A backend that starts runs again from what they have saved."""
 
     def has_saved(self, folder: Path) -> bool:
-        """Return whether the run in that folder has left something in its checkpoint folder."""
+        """Return whether the run of a folder has saved something in its checkpoint folder."""
 
     def resume(self, before: Path, folder: Path) -> None:
-        """Start the program of the run in the folder `before` as the run in `folder`, with what
-        it has saved. Raises DistrainError."""
+        """Start the program of the run in *before* as a new run in *folder*.
+
+        It begins with what the earlier run has saved. Raises DistrainError.
+        """
 
 
 @runtime_checkable
 class HoldsSessions(Protocol):
-    """What a backend has besides whose ranks can stay between cells."""
+    """A backend whose ranks can stay between cells."""
 
     def start_session(self, plan: Unknown, folder: Path) -> None:
-        """Start the ranks of a plan as the session of a folder. Returns at once; the folder's
-        status says when they are ready. Raises OptionError for a plan whose processes can't stay,
-        DistrainError."""
+        """Start the ranks of a plan as the session of a folder.
+
+        This returns at once. The folder's status says when the ranks are ready. Raises OptionError
+        for a plan whose processes can't stay, and DistrainError.
+        """
 
     def session_status(self, folder: Path) -> Status:
-        """Return how the session of a folder is doing. Raises OSError; `fields.Damaged`."""
+        """Return the status of a folder's session. Raises OSError; `fields.Damaged`."""
 
     def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
         """Return the plan of a cell for these ranks of the session in a folder."""
 
 
 def submit_cell(folder: Path, session: Path) -> None:
-    """Have the ranks of a session run the cell of a run. Raises DistrainError where it has ended
-    meanwhile."""
+    """Have a session's ranks run the cell of a run.
+
+    Raises DistrainError if the session has ended.
+    """
     answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
     if answer != TAKEN:
         raise DistrainError(

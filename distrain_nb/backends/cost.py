@@ -1,7 +1,4 @@
-"""What a run costs: the price of its machines an hour, and sums of it in words.
-
-The file of a run's folder that says what its machines cost, and where `--max-cost` ends it.
-"""
+"""The cost of a run: the price of its machines, and the file of a run's folder with its cost."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class NoPrice(DistrainError):
 
 
 class Money(NamedTuple):
-    """An amount in a currency, such as `USD`; prints with as many digits as an estimate has."""
+    """An amount in a currency, such as `USD`. Prints with the few digits of an estimate."""
 
     amount: float
     currency: str
@@ -54,8 +51,11 @@ class Money(NamedTuple):
 
 @dataclass(frozen=True)
 class Price:
-    """What all machines of a layout cost an hour, as `source` has it; with `ceiling` at most that.
-    `note` says what it leaves out."""
+    """The price of all machines of a layout for an hour.
+
+    `source` is where it was found. With `ceiling`, the machines may cost less. `note` says what the
+    price leaves out.
+    """
 
     hourly: float
     currency: str
@@ -68,12 +68,11 @@ class Price:
         return self.during(HOUR_S)
 
     def during(self, seconds: float) -> Money:
-        """Return what so many seconds cost."""
+        """Return the price of so many seconds."""
         return Money(self.hourly * seconds / HOUR_S, self.currency)
 
     def seconds_until(self, limit: Money) -> float:
-        """Return the seconds after which a limit is reached. Raises NoPrice for another
-        currency."""
+        """Return the seconds until a limit is reached. Raises NoPrice for another currency."""
         if limit.currency != self.currency:
             raise NoPrice(f"its machines have prices in {self.currency}, not in {limit.currency}")
         return limit.amount / self.hourly * HOUR_S if self.hourly else math.inf
@@ -81,11 +80,13 @@ class Price:
 
 @dataclass(frozen=True)
 class RunCost:
-    """What a run's folder says of its cost. `layout` is the line of its layout, whose price is to
-    be asked for as long as `hourly` is None; `why` says what keeps it from being known.
-    `paid_phases` are those of its backend. `note` says what the price leaves out. `limit` is the
-    amount of `--max-cost`, 0 for none, and `stopped` why the run was stopped there. `billed` are
-    the seconds that the service bills, where it says so."""
+    """The cost of a run, as its folder has it.
+
+    `layout` is the line of its layout. While `hourly` is None, the price is still to be asked for,
+    and `why` says why it isn't known. `paid_phases` are those of its backend. `note` says what the
+    price leaves out. `limit` is the amount of `--max-cost`, or 0. `stopped` is the reason if the
+    run was stopped there. `billed` are the seconds that the service bills, if it says so.
+    """
 
     layout: str = ""
     gpus: int = 0
@@ -102,7 +103,7 @@ class RunCost:
 
     @classmethod
     def read(cls, folder: Path) -> RunCost | None:
-        """Return what the folder has; None where nothing can be read."""
+        """Return the cost in a folder; None if the file is missing or damaged."""
         try:
             return fields.read(cls, folder / COST_FILE)
         except (OSError, fields.Damaged):
@@ -113,49 +114,55 @@ class RunCost:
 
     @property
     def price(self) -> Price | None:
-        """The price of its machines, if it is known."""
+        """The price of the run's machines, if it is known."""
         if self.hourly is None:
             return None
         return Price(self.hourly, self.currency, self.source, self.ceiling, self.note)
 
     def at(self, price: Price | NoPrice) -> RunCost:
-        """Return it with the price that was asked for, or with why there is none."""
+        """Return the cost with a price, or with the reason why there is none."""
         if isinstance(price, NoPrice):
             return replace(self, why=str(price))
         asked = replace(self, hourly=price.hourly, currency=price.currency, why="")
         return replace(asked, source=price.source, ceiling=price.ceiling, note=price.note)
 
     def so_far(self, status: Status, now: float) -> Money | None:
-        """Return what the run has cost by now; None where no price is known."""
+        """Return the cost by now; None if no price is known."""
         if self.price is None:
             return None
         seconds = self._seconds(status, now) if self.billed is None else self.billed
         return self.price.during(seconds)
 
     def reaches(self, spent: Money | None) -> str:
-        """Return why what has cost that is to be stopped; empty if it isn't."""
+        """Return the reason to stop a run that has cost *spent*; empty if there is none."""
         if not self.limit or spent is None or spent.amount < self.limit:
             return ""
         return cost_limit_reason(Money(self.limit, self.currency), ceiling=self.is_ceiling)
 
     @property
     def is_ceiling(self) -> bool:
-        """Whether the sum may be less: where the service bills fewer seconds, it says so itself."""
+        """Whether the sum may be less. A service that bills fewer seconds says so."""
         return self.ceiling and self.billed is None
 
     def _seconds(self, status: Status, now: float) -> float:
         return seconds_on_machines(status, now, self.paid_phases)
 
     def text(self, status: Status, now: float, end: float | None = None) -> str:
-        """Write what the run has cost: `0.42 USD so far, about 3.10 USD at the end` where somebody
-        has estimated when it ends, in seconds since the epoch; else `at least 0.42 USD`."""
+        """Return the cost in words.
+
+        With *end*, an estimate in seconds since the epoch, it is `0.42 USD so far, about 3.10 USD
+        at the end`. Without, it is `at least 0.42 USD`.
+        """
         ended = status.state.final
         until = status.times.get(str(status.state), now) if ended else now
         seconds = self._seconds(status, until) if self.billed is None else self.billed
         return self.words(seconds, None if end is None else max(0.0, end - now), ended=ended)
 
     def words(self, seconds: float, remaining: float | None = None, *, ended: bool = False) -> str:
-        """Write what so many seconds have cost, as `text` does; `remaining` are still expected."""
+        """Return the cost of so many seconds in words, as `text` does.
+
+        *remaining* are still expected.
+        """
         if self.price is None:
             return f"price not known: {self.why}" if self.why else ""
         spent = self.price.during(seconds)
@@ -168,14 +175,16 @@ class RunCost:
 
 
 def cost_limit_reason(limit: Money, *, ceiling: bool = False) -> str:
-    """Return the cause of an end by `--max-cost`, in words."""
+    """Return the reason of a stop by `--max-cost`."""
     most = " at most, as managed spot machines have no list price" if ceiling else ""
     return f"it was stopped by --max-cost: it has cost {limit}{most}"
 
 
 def seconds_on_machines(status: Status, now: float, paid_phases: tuple[str, ...] = ()) -> float:
-    """Return how long a run has had its machines, from the stretches in which it ran, or was in one
-    of those phases; what waits in a queue costs nothing."""
+    """Return how long a run has had its machines.
+
+    It had them while it ran, and in the *paid_phases*. A run in a queue costs nothing.
+    """
     trail = status.trail
     ends = [*(stretch.begin for stretch in trail[1:]), now]
     ran, seconds = False, 0.0

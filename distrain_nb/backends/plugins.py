@@ -1,4 +1,4 @@
-"""The backends that are installed, the package's own ones among them: entry points all."""
+"""The installed backends. All declare themselves by entry points, also those of this package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rehearsal: TypeAlias = "Callable[[str, Iterable[str]], AbstractContextManager[Ma
 
 
 def find(name: str) -> AnyBackend:
-    """Return the backend of that name. Raises OptionError naming those that there are."""
+    """Return the backend of that name. Raises OptionError with the installed ones."""
     entry = installed.entry(GROUP, name)
     if entry is None:
         meant = closest(name, names())

@@ -1,6 +1,6 @@
-"""Where prices come from: `prices.yaml` of a user or administrator, else a place's own list.
+"""Prices: those of `prices.yaml` of a user or administrator, else of a place's own list.
 
-Lists are asked in the background and kept for a day. Nobody waits for one but who asks to.
+Lists are asked in the background and kept for a day. Only a caller that asks to waits for one.
 """
 
 from __future__ import annotations

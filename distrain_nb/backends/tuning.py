@@ -1,4 +1,4 @@
-"""What a backend brings whose service tunes: it suggests the trials of a study and runs them."""
+"""The interface of backends whose services tune, or whose jobs can be trials of a study."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Plan
@@ -37,11 +37,11 @@ def trial_variables(trial: str | None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ServiceTrial:
-    """What a service says of a trial.
+    """A trial as the service shows it.
 
-    Its number counts from 1. `job` is the name of the job that runs it, empty before there is one;
-    `goals` are its values by metric, so far or at last, at step `steps`; `why` says why it failed
-    or was stopped. `begin` and `end` are in seconds since the epoch, 0 where there was none.
+    `number` counts from 1. `job` is the name of the trial's job, or empty before there is one.
+    `goals` are the newest values by metric, at step `steps`. `why` is the reason of a failure or an
+    early stop. `begin` and `end` are in seconds since the epoch, or 0.
     """
 
     number: int
@@ -57,8 +57,7 @@ class ServiceTrial:
 
 @dataclass(frozen=True)
 class ServiceStudy:
-    """What a service says of a study that it tunes: its name, when it was begun (seconds since the
-    epoch), and what it tries."""
+    """A study as the service shows it. `created` is in seconds since the epoch."""
 
     name: str
     created: float
@@ -66,58 +65,69 @@ class ServiceStudy:
 
 
 class StudyPlan(Protocol):
-    """What would be sent for a study, whole: `str` of it is what `--dry-run` shows."""
+    """The exact request for a study. `str` of a plan is the output of `--dry-run`."""
 
     @property
     def trial(self) -> Plan:
-        """The job of any trial."""
+        """The plan of a trial's job."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What is known of the study there, besides those of a trial's job."""
+        """Findings about the study, without those about a trial's job."""
 
     def __str__(self) -> str: ...
 
 
 class TrialKeeper(Protocol):
-    """Who keeps a study's trials, as the process that carries it tells of them."""
+    """Keeps the runs of a study's trials, as the study's process reports the trials."""
 
     def keep(self, trials: Sequence[ServiceTrial]) -> Mapping[int, Path]:
-        """Write down what the service says of all its trials; the folder of each trial's run, by
-        its number, where it has a job."""
+        """Store the service's trials.
+
+        Return the run's folder of each trial that has a job, by number.
+        """
 
     def give_up(self, why: str) -> None:
-        """Nobody will hear of trials that have not ended."""
+        """End the runs of trials that have not ended: no more news of them will come."""
 
 
 @runtime_checkable
 class Tunes(Protocol):
-    """What a backend has besides whose service tunes.
-
-    `stops_trials`: one trial can be stopped by stopping its run.
-    """
+    """A backend whose service tunes. `stops_trials`: to stop a trial's run stops the trial."""
 
     title: str
     stops_trials: bool
 
     def plan_study(self, plan: Unknown, spec: StudySpec) -> StudyPlan:
-        """Return the exact request of a study, whose trials' job is planned so. Pure. Raises
-        OptionError."""
+        """Return the exact request of a study.
+
+        *plan* is that of a trial's job. Pure. Raises OptionError.
+        """
 
     def submit_study(self, plan: Unknown, folder: Path) -> None:
-        """Write into the study's folder all that `carry_study` needs; nothing is sent. Raises
-        CheckFailed for what looks like a secret."""
+        """Write everything into the study's folder that `carry_study` needs.
+
+        Nothing is sent.
+
+        Raises CheckFailed if something looks like a secret.
+        """
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
-        """Carry the study of that folder to its end, or go on with it; its status, and those of
-        its trials' runs, are kept in their folders. One process does so at a time."""
+        """Carry the study of a folder to its end, also one that was already under way.
+
+        The status of the study and of each trial's run is kept in their folders. Only one process
+        may do so at a time.
+        """
 
 
 @dataclass(frozen=True)
 class TrialStart:
-    """What a trial has of its own: its number from 1, its values as arguments of the program, such
-    as `--lr=0.01`, and its share of the place, as `trial_job` gave it; a fork server that starts
-    runs for it ends after `idle` seconds without one."""
+    """The facts of one trial that its start needs.
+
+    `number` counts from 1. `arguments` are the trial's values as arguments of the program, such as
+    `--lr=0.01`. `share` is its share of the place, from `trial_job`. A fork server that starts the
+    runs of trials ends after `idle` seconds without one.
+    """
 
     number: int
     arguments: tuple[str, ...]
@@ -127,10 +137,10 @@ class TrialStart:
 
 @runtime_checkable
 class StartsTrials(Protocol):
-    """What a backend brings whose jobs can be the trials of a study that is tuned from here: each
-    trial is a run. Remote backends submit them.
+    """A backend whose jobs can be trials of a study that is tuned from here.
 
-    `adds_trials`: more can be wanted of a study that has ended.
+    Each trial is a run. Remote backends submit them. `adds_trials`: more trials can be added to a
+    study that has ended.
     """
 
     title: str
@@ -138,23 +148,28 @@ class StartsTrials(Protocol):
     adds_trials: bool
 
     def trial_job(self, job: Unknown, parallel: int) -> tuple[Unknown, tuple[str, ...]]:
-        """Return the job that each trial varies, `parallel` of them at once, and the share that
-        each of these has of the place; no shares where there is nothing to share out."""
+        """Return the job that each trial varies, and a share of the place for each parallel trial.
+
+        There are no shares if the place has nothing to divide.
+        """
 
     def write_trials(self, plan: Unknown, folder: Path) -> None:
-        """Write into the study's folder all that `begin_trial` needs, of the plan of that job; its
-        status too. Raises DistrainError for what can't be."""
+        """Write everything into the study's folder that `begin_trial` needs, and its status.
+
+        *plan* is the plan of the job that trials vary. Raises DistrainError.
+        """
 
     def begin_trial(self, study: Path, trial: TrialStart, folder: Path) -> None:
-        """Start the run of a trial, whose folder has its program. Raises DistrainError where it
-        can't be started."""
+        """Start the run of a trial. *folder* has its program. Raises DistrainError."""
 
     def has_begun(self, folder: Path) -> bool:
-        """Return whether the run of a trial was begun, by a process that has died since. One that
-        may just be on its way is told not to begin."""
+        """Return whether a process that has died since has begun a trial's run.
+
+        A run that may still begin is told not to.
+        """
 
     def status(self, handle: Mapping[str, Json], folder: Path) -> Status:
-        """Return how the run of a trial is doing."""
+        """Return the status of a trial's run."""
 
     def end_trials(self, study: Path) -> None:
-        """Forget what only trials to come would need: the study has ended."""
+        """Forget what only future trials need: the study has ended."""

@@ -1,8 +1,7 @@
-"""Data of this machine that a job elsewhere reads: uploaded to a bucket, below a name that is made
-of what is in them, so that the same content is there already.
+"""Data of this machine for a job elsewhere, uploaded to a bucket.
 
-Hashes are kept by size and time of a file, as git keeps them, so that only what has changed is read
-again.
+The name in the bucket is made of the data's content, so that the same content is uploaded once.
+Hashes are kept by size and time of each file, as git keeps them: only a changed file is read again.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from distrain_nb.cluster import packages, releases
 from distrain_nb.cluster.image_devices import LABEL, devices_in_name
 from distrain_nb.cluster.packages import Reason, Uses
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES, Hardware
+from distrain_nb.layout.releases import is_of
 from distrain_nb.program.requirements import PACKAGES
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
-from distrain_nb.layout.case import is_of, older, release
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.rows import FrameworkBuild
 from distrain_nb.layout.hardware import AMD64, CPU, TITLES, Hardware
+from distrain_nb.layout.releases import is_of, older, release
 from distrain_nb.program.requirements import PACKAGES
 
 # The first of a family has the plain name.

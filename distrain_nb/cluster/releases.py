@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from packaging.requirements import Requirement
 
 from distrain_nb.cluster.packages import Uses, name_of, plain_name
-from distrain_nb.layout.case import older, release
+from distrain_nb.layout.releases import older, release
 from distrain_nb.program.requirements import PACKAGES
 
 # The first release on PyPI with a wheel for that Python; PyPI, 2026-11-29. Of a Python or

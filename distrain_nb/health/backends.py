@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import api
 from distrain_nb.backends import plugins
 from distrain_nb.backends.base import Check, Health
-from distrain_nb.backends.options import is_detected
+from distrain_nb.backends.settings import is_detected
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
@@ -18,7 +18,7 @@ from distrain_nb.program.program import report
 if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.backends.base import AnyBackend
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
 
 ASK_S = 30.0
 

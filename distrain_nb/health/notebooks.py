@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from distrain_nb.backends.base import Check, Health, installed
-from distrain_nb.layout.case import older
+from distrain_nb.layout.releases import older
 
 ASK_S = 5.0
 SESSION_VARIABLE = "JPY_SESSION_NAME"  # jupyter_server tells kernels by it which notebook is theirs

@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from distrain_nb.image.builders.cloudbuild import CloudBuild
     from distrain_nb.image.builders.dependencies import read_requirements
     from distrain_nb.image.builders.docker import REDUCTION_SERVER, dockerfile
-    from distrain_nb.image.image import Image, ImageLayer, Listener, Recipe, at_most_every
+    from distrain_nb.image.image import Image, ImageLayer
+    from distrain_nb.image.progress import Listener, at_most_every
+    from distrain_nb.image.recipe import Recipe
     from distrain_nb.image.registry.reference import Reference
 
 # A process that carries a run needs none of the registry client.
@@ -19,9 +21,9 @@ _HOMES = {
     "dockerfile": "distrain_nb.image.builders.docker",
     "Image": "distrain_nb.image.image",
     "ImageLayer": "distrain_nb.image.image",
-    "Recipe": "distrain_nb.image.image",
-    "Listener": "distrain_nb.image.image",
-    "at_most_every": "distrain_nb.image.image",
+    "Recipe": "distrain_nb.image.recipe",
+    "Listener": "distrain_nb.image.progress",
+    "at_most_every": "distrain_nb.image.progress",
     "Reference": "distrain_nb.image.registry.reference",
 }
 

@@ -1,33 +1,24 @@
-"""The installed parts of a base: its Python, its platform and its packages.
-
-What a registry says of an image is asked for a moment: nobody is to wait for it.
-"""
+"""The installed parts of a base: its Python, its platform and its packages."""
 
 from __future__ import annotations
 
-import queue
 import re
-import subprocess
-import threading
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import httpx
 from packaging.utils import canonicalize_name
 
-from distrain_nb.errors import DistrainError, ImageError
-from distrain_nb.image.base import Base, read_base
-from distrain_nb.image.image import Listener
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base import Base
 from distrain_nb.image.layer_scan import LayerScan, scan_layers
+from distrain_nb.image.progress import Listener
 from distrain_nb.image.registry.client import Registry
-from distrain_nb.image.registry.reference import Reference
-from distrain_nb.layout.case import release
 from distrain_nb.layout.catalog import current
+from distrain_nb.layout.releases import release
 
 if TYPE_CHECKING:
-    from distrain_nb.image.image import Recipe
+    from distrain_nb.image.recipe import Recipe
 
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 # Wheels for a glibc run on later ones. 2.28 is in every base from Debian 10 and RHEL 8 on; the
@@ -40,8 +31,11 @@ _FRAMEWORKS = {"pytorch": "torch", "tensorflow": "tensorflow", "scikit-learn": "
 
 @dataclass(frozen=True)
 class Installed:
-    """`python` as `3.11`, or None if nothing says; `platform` in uv's words; `packages` by name,
-    as far as they are known."""
+    """The Python, platform and packages of a base.
+
+    `python` is a version such as `3.11`, or None if it is not known. `platform` is in uv's words.
+    `packages` are versions by name, as far as they are known.
+    """
 
     python: str | None
     platform: str
@@ -53,8 +47,8 @@ def find_installed(
 ) -> Installed:
     """Find out what a base has installed.
 
-    The sources are, in this order: the recipe, its layers if they may be read, its labels, its
-    environment and the catalog.
+    The sources are the recipe, the layers (if the recipe allows to read them), the labels, the
+    environment and the catalog. The first that knows counts.
     """
     scan = scan_layers(base, registry, listener) if recipe.look_inside else LayerScan()
     labels, environment = base.config.labels, base.config.environment
@@ -73,7 +67,7 @@ def find_installed(
 
 
 def labelled_packages(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the packages that a build of ours has added, by name."""
+    """Return the packages that builds have added to an image and labelled, by name."""
     added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
     return {canonicalize_name(name): number for name, _, number in added}
 
@@ -84,7 +78,7 @@ def _short(version: str | None) -> str | None:
 
 
 def _from_catalog(base: Base) -> tuple[str, str, str]:
-    """Return package, version and Python of a prebuilt container, whatever its multi-region."""
+    """Return package, version and Python of a prebuilt container, for any multi-region."""
     name = re.sub(r"^(europe|asia)-docker", "us-docker", base.reference.name)
     tag = base.reference.tag or "latest"
     row = current().containers.get(f"{name}:{tag}")
@@ -106,42 +100,3 @@ def _platform(base: Base, scan: LayerScan) -> str:
     there = scan.glibc or _USUAL_GLIBC
     major, minor = max((version for version in _GLIBCS if version <= there), default=_GLIBCS[0])
     return f"{machine}-manylinux_{major}_{minor}"
-
-
-WITHIN_S = 4.0
-
-
-@dataclass(frozen=True)
-class ImageDescription:
-    """What an image's configuration has: `packages` by name, as a label of ours lists them."""
-
-    environment: Mapping[str, str]
-    labels: Mapping[str, str]
-    packages: Mapping[str, str]
-
-
-def describe(image: str, platform: str, within: float = WITHIN_S) -> ImageDescription | None:
-    """Return what the registry says of an image for `platform`; None if it doesn't say it within
-    so many seconds: it is out of reach, wants a login that there is not, or has no such image."""
-    answers: queue.SimpleQueue[ImageDescription | None] = queue.SimpleQueue()
-
-    # In a thread, as nothing else ends a look-up of a host's name, or a helper for logins.
-    def ask() -> None:
-        answers.put(_described(image, platform, within))
-
-    threading.Thread(target=ask, name=f"asking for {image}", daemon=True).start()
-    try:
-        return answers.get(timeout=within)
-    except queue.Empty:
-        return None
-
-
-def _described(image: str, platform: str, within: float) -> ImageDescription | None:
-    try:
-        where = Reference.parse(image)
-        scopes = [f"repository:{where.repository}:pull"]
-        with closing(Registry(where.registry, scopes, within, attempts=1)) as registry:
-            config = read_base(registry, where, platform).config
-        return ImageDescription(config.environment, config.labels, labelled_packages(config.labels))
-    except (DistrainError, OSError, httpx.HTTPError, subprocess.SubprocessError):
-        return None

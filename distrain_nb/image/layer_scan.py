@@ -1,7 +1,7 @@
-"""A scan of a base's layers, to see which Python and which packages they hold.
+"""A scan of a base's layers for the Python and the packages in them.
 
-Only names in the tar archives are looked at, while they stream by, which no library does; what
-matters of a layer is kept by its digest, so no layer is read twice.
+It reads the names in tar archives while they stream by, which no library does. The result is kept
+by the layer's digest, so that no layer is read twice.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from packaging.utils import canonicalize_name
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import Base, cache_folder, draft_of
-from distrain_nb.image.image import Listener, Meter
+from distrain_nb.image.base import Base
+from distrain_nb.image.cache import cache_folder
+from distrain_nb.image.draft import draft_of
 from distrain_nb.image.layer_entries import BadEntry, name_of, open_layer
+from distrain_nb.image.progress import Listener, Meter
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.manifest import Descriptor
 
@@ -50,7 +52,7 @@ class LayerScan:
 
 
 def scan_layers(base: Base, registry: Registry, listener: Listener | None) -> LayerScan:
-    """Read the base's layers, those that have not been read before."""
+    """Scan the layers of a base. A layer that was scanned before is not read again."""
     meter = Meter(listener, "scanning the base's layers")
     repository = base.reference.repository
     names: dict[str, str] = {}
@@ -72,8 +74,7 @@ def _scan_of(names: Mapping[str, str], program: str) -> LayerScan:
 
 
 def _python_on(path: str, names: Mapping[str, str]) -> str:
-    """Return the `python3.X` that a container starts, at the end of its links; empty if there is
-    none."""
+    """Return the `python3.X` that a container starts, after all links; empty if there is none."""
     for folder in path.split(":"):
         place = posixpath.join(folder, "python3").lstrip("/")
         for _ in range(8):
@@ -88,7 +89,7 @@ def _python_on(path: str, names: Mapping[str, str]) -> str:
 
 
 def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
-    """Put a layer's names (with what they link to) over those below it."""
+    """Put the names of a layer, with the targets of links, over the names below it."""
     links: dict[str, str] = {}
     for text, link in layer:
         name = name_of(text)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from distrain_nb.layout.files import saved
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.options import LAUNCHERS, OPTIONS, Option
+from distrain_nb.layout.option import Option
+from distrain_nb.layout.options import LAUNCHERS, OPTIONS
 from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import Pool, Role
 

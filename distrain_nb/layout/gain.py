@@ -24,7 +24,7 @@ _MEASURED = (8, 8, 20)
 
 @dataclass(frozen=True)
 class Gain:
-    """Steps of `step_s` seconds with an exchange by reducers, and by the faster of the others.
+    """The gain of reducers: steps of `step_s` seconds with them, and with the faster other way.
 
     The backward pass hides as much of an exchange as half a step.
     """
@@ -116,10 +116,10 @@ def article_comparison(layout: Layout) -> str:
 
 
 def exchange(case: Case) -> Traffic | None:
-    """Estimate the exchange of a case's gradient by a ring, by a tree, and by reducers where it can
-    have them.
+    """Estimate the exchange of a case's gradient by a ring, by a tree, and by reducers.
 
-    None where machines, their network or the gradient aren't known, or there is one machine.
+    Reducers are left out if the case can't have them. The result is None for one machine, or if
+    machines, network or gradient are not known.
     """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
@@ -130,9 +130,10 @@ def exchange(case: Case) -> Traffic | None:
 
 
 def remarks(case: Case, where: str = "") -> Iterator[str]:
-    """Say what reducers would bring a case, in words that `where` begins, or why it can have none.
+    """Say what a case gains by reducers, or why it can't have any.
 
-    Vertex AI's reducers are for GPUs, ours for gloo on CPUs.
+    *where* begins the sentence on the gain. Vertex AI's reducers are for GPUs, and those of this
+    package for gloo on CPUs.
     """
     links = _links(case)
     if links is None or case.model_bytes is None or case.gpus_per_instance is None:
@@ -167,8 +168,10 @@ def _why_none(case: Case) -> str:
 
 
 def _links(case: Case) -> Links | None:
-    """Return the links of a case's machines, with its layout's reducers, or as many as machines and
-    like them."""
+    """Return the links of a case's machines and reducers.
+
+    Without a layout with reducers, there are as many reducers as machines, with the same links.
+    """
     if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None
     of_case = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)

@@ -1,4 +1,4 @@
-"""What computes in the pools that train: which kind of device, how many, and for how many ranks."""
+"""The devices of the pools that train, their ranks, and the totals of a layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A layout: which machines a job gets, where, and how its ranks are started there."""
+"""A layout: the machines of a job, their region, and the start of its ranks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
 from distrain_nb.layout.files import plain_yaml, yaml_texts
-from distrain_nb.layout.options import changed, line, split, texts
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.text import changed, line, split, texts
 
 _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 
@@ -64,22 +64,24 @@ class Layout:
 
     @classmethod
     def of(cls, on: str = "local", **options: object) -> Layout:
-        """Return a layout from options as a user writes them; `reducers="auto"` sizes that pool.
+        """Return a layout from options as a user writes them.
 
-        Options are the fields by name, with values as text, or as numbers where they are numbers;
-        `spot=True` is short for `scheduling="SPOT"`. Raises OptionError naming the option, the
-        value and the allowed form.
+        Options are the fields by name. Values are texts, or numbers in fields with numbers.
+        `reducers="auto"` sizes that pool. `spot=True` is short for `scheduling="SPOT"`. Raises
+        OptionError with the option, the value and the allowed form.
         """
         return changed(cls(), {"on": on, **options})
 
     @classmethod
     def from_line(cls, line: str) -> Layout:
-        """Read what `str` of a layout gives. Raises OptionError as `of` does."""
+        """Read the text that `str` of a layout returns. Raises OptionError as `of` does."""
         return changed(cls(), split(line))
 
     @classmethod
     def from_yaml(cls, text: str) -> Layout:
-        """Read what `to_yaml` gives; options may also be written with dashes.
+        """Read the text that `to_yaml` returns.
+
+        Options may also be written with dashes.
 
         Raises OptionError as `of` does.
         """
@@ -92,9 +94,9 @@ class Layout:
 
     @classmethod
     def load(cls, name: str, folder: Path | str = files.FOLDER) -> Layout:
-        """Return the layout of that name, or of that file if `name` ends in `.yaml` or `.yml`.
+        """Return the layout of that name, or of that file if *name* ends in `.yaml` or `.yml`.
 
-        Raises OptionError naming the file, and the saved layouts if there is no such file.
+        Raises OptionError with the file, and with the saved layouts if there is no such file.
         """
         path, text = files.read(name, folder)
         try:
@@ -107,9 +109,11 @@ class Layout:
         return plain_yaml(texts(self))
 
     def save(self, name: str, folder: Path | str = files.FOLDER) -> Path:
-        """Write `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path.
+        """Write `FOLDER/NAME.yaml`, for use as `--layout NAME`.
 
-        Raises OptionError for an unusable name.
+        Return its path.
+
+        Raises OptionError for a name that can't be used.
         """
         return files.write(self.to_yaml(), name, folder)
 
@@ -117,14 +121,14 @@ class Layout:
         return line(self)
 
     def pool(self, role: Role) -> Pool | None:
-        """Return the pool of a role as it was laid out."""
+        """Return the pool of a role as the user wrote it."""
         pool_of_role: Pool | None = getattr(self, Role(role).value)
         return pool_of_role
 
     def pools(self) -> Iterator[tuple[Role, Pool]]:
-        """Yield the pools that there are, in the order of their positions.
+        """Yield the pools that the job has, in order.
 
-        That includes the one primary replica that nobody needs to ask for, where a place has it.
+        If a place implies a primary replica, it is one of them.
         """
         place = place_of(self.on)
         implied = place is not None and place.implies_primary
@@ -140,9 +144,11 @@ class Layout:
         return sum(pool.replicas for role_of_pool, pool in self.pools() if role_of_pool is role)
 
     def variants(self) -> tuple[Layout, ...]:
-        """Return the layouts that may come of this one, the first choice first: of each pool that
-        has alternatives one machine type. Where there are none, or the place reads none, it is the
-        first choice alone."""
+        """Return the layouts that may come of this one, the first choice first.
+
+        Each has one machine type for each pool with alternatives. Without alternatives, or if the
+        place reads none, the first choice is the only one.
+        """
         pools = [(role.value, pool) for role, pool in self.pools() if pool.alternatives]
         if not pools:
             return (self,)
@@ -161,7 +167,7 @@ class Layout:
 
     @property
     def title(self) -> str:
-        """What people call the place that it is for."""
+        """The name that people read of the layout's place."""
         place = place_of(self.on)
         return place.title if place else self.on
 
@@ -185,8 +191,8 @@ class Layout:
     def edited(self, changes: Mapping[str, Any]) -> Layout:
         """Return the layout with other values at some paths, such as `workers.accelerator_count`.
 
-        A path without a dot replaces a whole field. Setting a field of a pool that is not there
-        adds the pool.
+        A path without a dot replaces a whole field. A field of a pool that is missing adds the
+        pool.
         """
         fields: dict[str, Any] = {}
         for path, value in changes.items():

@@ -1,7 +1,7 @@
-"""The places where jobs run, as layouts know them: what each reads, offers, writes and reads back.
+"""Places where jobs run, as layouts know them: the fields, machines and forms of each.
 
-A place of this package declares itself by an entry point of the group `distrain_nb.layouts`, which
-is loaded when a layout is for it; a backend of another package by `declare`.
+A place of this package declares itself by an entry point of the group `distrain_nb.layouts`. It is
+loaded when a layout needs it. A backend of another package calls `declare`.
 """
 
 from __future__ import annotations
@@ -18,30 +18,33 @@ from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.choices import Accelerators, Choice
+    from distrain_nb.layout.choices import Choice
     from distrain_nb.layout.formats.form import Export, ReadForm
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.machine_words import Accelerators
     from distrain_nb.layout.pool import Pool
     from distrain_nb.layout.resolved import ResolvedPool
 
 
 class GpuMachine(NamedTuple):
-    """A machine with the GPUs that it has, or is to be given."""
+    """A machine with its GPUs, or with GPUs to add."""
 
     machine: str
     gpus: Accelerators
 
 
 class PoolGpus(NamedTuple):
-    """How pools of a place without tables name their GPUs: what reads the number that a replica
-    has, and what gives a pool another number of any kind."""
+    """How pools of a place without tables name their GPUs.
+
+    `read` returns the GPUs of a replica. `give` returns the pool with another number of any GPUs.
+    """
 
     read: Callable[[Pool], int]
     give: Callable[[Pool, int], Pool]
 
 
 class SdkNames(NamedTuple):
-    """Names that the service takes by its installed SDK; `package` is that, with its version."""
+    """Names that the installed SDK of a service knows. `package` is the SDK with its version."""
 
     names: frozenset[str] = frozenset()
     package: str = ""
@@ -50,11 +53,11 @@ class SdkNames(NamedTuple):
 class Offers(ABC):
     """The machines and other choices of a place.
 
-    `default_machine` is taken where nothing says which; machines of `plain_families` have no
-    accelerators. With `names_accelerators` a request names accelerators besides the machine.
-    `regions` is the form of a region's name, with an example. `memory_unit` is that of the tables.
-    `whole_job_role` is the pool that has all of a small job's machines, `server_machine` what
-    parameter servers run on; with `hosts_serve` every host runs one of these.
+    `default_machine` is taken if nothing names one. Machines of `plain_families` have no
+    accelerators. With `names_accelerators`, a request names accelerators besides the machine.
+    `regions` is the form of a region's name, with an example. `memory_unit` is the unit of the
+    tables. `whole_job_role` is the one pool of a small job. Parameter servers run on a
+    `server_machine`. With `hosts_serve`, every host has a parameter server.
     """
 
     default_machine: ClassVar[str]
@@ -73,30 +76,28 @@ class Offers(ABC):
         """Return the machine types for training, in the order of the tables."""
 
     def sdk_machines(self) -> SdkNames:
-        """Return the machine types that the installed SDK of the service lists: it may be newer
-        than the tables."""
+        """Return the machine types of the installed SDK, which may be newer than the tables."""
         return SdkNames()
 
     def sdk_accelerators(self) -> SdkNames:
-        """Return the accelerators that the installed SDK of the service lists."""
+        """Return the accelerators of the service's installed SDK."""
         return SdkNames()
 
     @abstractmethod
     def gpu_machines(self, catalog: Catalog) -> Iterator[GpuMachine]:
-        """Yield every machine that has GPUs, with each number of each that it takes."""
+        """Yield every machine with GPUs, once for each kind and number of GPUs that it can have."""
 
     @abstractmethod
     def plain_machines(self, catalog: Catalog) -> list[str]:
-        """Return the machines without accelerators that others are replaced by."""
+        """Return the machines without accelerators that repairs offer."""
 
     @abstractmethod
     def knows(self, resolved: ResolvedPool) -> bool:
-        """Return whether a pool's figures are comparable with those of the place's machines."""
+        """Return whether a pool's figures can be compared with those of the place's machines."""
 
     @abstractmethod
     def larger(self, pool: Pool, gpus: int) -> Pool | None:
-        """Return one machine with so many of a pool's GPUs, or as few more as there are; None if
-        there is none."""
+        """Return one machine with at least so many of a pool's GPUs; None if there is none."""
 
     def choices(self, layout: Layout, field: str) -> Iterable[Choice]:
         """Return the values of a field of the layout, such as `region`; empty for any text."""
@@ -109,17 +110,19 @@ class Offers(ABC):
         return ()
 
     def with_own_accelerators(self, layout: Layout, role: Role) -> Layout:
-        """Return the layout whose pool of a role, where it names no accelerator, names the GPUs
-        that its machine comes with and that a request has to name."""
+        """Return the layout with the GPUs that come with a machine named in its pool.
+
+        They are added if the pool names no accelerator and a request has to name one.
+        """
         del role
         return layout
 
     def runs_mpi(self, layout: Layout) -> bool:
-        """Return whether mpirun starts the ranks, so that options for it are read."""
+        """Return whether mpirun starts the ranks, so that its options are read."""
         return layout.launcher == "mpi"
 
     def why_no_reducers(self, *, on_gpus: bool) -> str:
-        """Return why a job can't have reducers though the place has them; empty if it can."""
+        """Return why a job can't have the place's reducers; empty if it can."""
         del on_gpus
         return ""
 
@@ -135,9 +138,9 @@ RETRIES = ("retries", "retry_on")
 
 @dataclass(frozen=True)
 class Successor:
-    """The place that takes the layouts of one that has ended.
+    """The place that takes the layouts of a place that has ended.
 
-    `layout` moves a layout there; `error` says why a job can't run, with what to write instead.
+    `layout` moves a layout there. `error` says why a job can't run, and what to write instead.
     """
 
     name: str
@@ -149,13 +152,13 @@ class Successor:
 class Place:
     """A place where jobs run, as layouts know it.
 
-    `roles` are the pools that its jobs may have, in the order of their positions; `fields` are the
-    other fields of a layout that it reads, and `pool_fields` those of a pool besides `replicas`.
-    `implies_primary` says that a job whose layout names no primary pool has a primary replica, and
-    `tunes` that a service there suggests the trials of studies and runs them. `offers` is what fact
-    tables know of its machines, None without tables; `exports` are the forms that its layouts are
-    written in, and `readers` those that they are read from. A place that has ended has a
-    `successor`. `pool_gpus` reads GPUs that a pool has in words of its place, as `gpu:8`.
+    `roles` are the pools that its jobs may have, in order. `fields` are the other fields of a
+    layout that it reads. `pool_fields` are the fields of a pool that it reads, besides `replicas`.
+    With `implies_primary`, a job has a primary replica even if its layout names none. With `tunes`,
+    a service there suggests and runs the trials of studies. `offers` are its machines in the fact
+    tables; None without tables. `exports` and `readers` are forms in which layouts are written and
+    read. A place that has ended has a `successor`. `pool_gpus` reads GPUs in the place's own words,
+    such as `gpu:8`.
     """
 
     name: str
@@ -193,7 +196,7 @@ def described(
     readers: tuple[ReadForm, ...] = (),
     pool_gpus: PoolGpus | None = None,
 ) -> Place:
-    """Return a place by the paths of the fields that it reads, as `Place.reads` takes them."""
+    """Return a place that reads these paths of fields, as `Place.reads` takes them."""
     paths = [path.partition(".") for path in reads]
     roles = tuple(role for role in Role if role in {name for name, _, _ in paths})
     pool_fields = frozenset(field for _, _, field in paths if field)
@@ -213,24 +216,23 @@ def described(
 
 
 def declare(place: Place) -> None:
-    """Make the place of another package's backend known. Those of this package stay as they are."""
+    """Make a place of another package known. It can't replace a place of this package."""
     if place.name not in installed.points_of(GROUP):
         _PLACES[place.name] = place
 
 
 def places() -> Mapping[str, Place]:
-    """Get all places that are known, by name: those of this package, then those of loaded
-    backends."""
+    """Get all known places by name: those of this package, then those of loaded backends."""
     names = dict.fromkeys((*PLACES, *installed.points_of(GROUP)))
     loaded = {name: place for name in names if (place := place_of(name))}
     return {**loaded, **_PLACES}
 
 
 def place_of(name: str) -> Place | None:
-    """Look a place up by its name; None where no backend that is loaded has declared it.
+    """Look a place up by name; None if no loaded backend has declared it.
 
-    Raises DistrainError where the package's metadata lacks one of its own places, as that of an
-    older installation does: without its rules every layout would fit.
+    Raises DistrainError if the installed metadata lacks a place of this package, as those of an
+    older installation do. Without the rules of its place, every layout would fit.
     """
     if name not in _PLACES:
         point = installed.points_of(GROUP).get(name)
@@ -245,6 +247,6 @@ def place_of(name: str) -> Place | None:
 
 
 def moved(layout: Layout) -> Layout:
-    """Return a layout for the place that succeeds its own, if that one has ended."""
+    """Return a layout moved to the successor of its place, if the place has ended."""
     place = place_of(layout.on)
     return place.successor.layout(layout) if place and place.successor else layout

@@ -1,4 +1,4 @@
-"""A pool: replicas of one role on machines of one kind, and how it is written in text."""
+"""A pool: replicas of one role on machines of one kind, and its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A layout together with the table rows of its machines: what rules and totals look at."""
+"""A layout with the table rows of its machines, as rules and totals need it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Estimates the traffic of exchanging a gradient: by a ring, by a tree, by reducers.
+"""Estimates of the traffic of a gradient's exchange: by a ring, by a tree, by reducers.
 
-From the Reduction Server article (key GCP-BLOG-RS of the table of sources): with n workers, a ring
-all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and reducers have them
-sent once, with a latency that does not grow with the workers.
+Source: the Reduction Server article (key GCP-BLOG-RS of the table of sources). With n workers, a
+ring all-reduce sends 2(n - 1) of every n elements: the data nearly twice. With reducers, a worker
+sends the data once, and the latency does not grow with the workers.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.layout.options import OPTIONS, SPOT, Option
+from distrain_nb.layout.option import Option
+from distrain_nb.layout.options import OPTIONS, SPOT
 from distrain_nb.options import JobOptions
 from distrain_nb.options import words as split_words
 from distrain_nb.repairs import write_option

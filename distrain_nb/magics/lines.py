@@ -14,7 +14,7 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import SECRET_VARIABLES, Config, home, keep_secret
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
-from distrain_nb.layout.case import size_in_bytes
+from distrain_nb.layout.byte_sizes import size_in_bytes
 from distrain_nb.magics.cell import show_long_work, submit, watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import page_of, show, show_help

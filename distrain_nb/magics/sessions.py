@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.api.sessions import IDLE, Session, sessions, start_session
 from distrain_nb.backends.options import declared
-from distrain_nb.layout.options import OPTIONS, SPOT, Option, duration
+from distrain_nb.layout.durations import duration
+from distrain_nb.layout.option import Option
+from distrain_nb.layout.options import OPTIONS, SPOT
 from distrain_nb.magics.cell import show_long_work
 from distrain_nb.magics.command_line import (
     HelpAsked,

@@ -19,7 +19,7 @@ from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import OPTIONS, Layout, Pool, load
 from distrain_nb.layout.files import saved
-from distrain_nb.layout.options import changed
+from distrain_nb.layout.text import changed
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import Names, names_of
 from distrain_nb.repairs import head_lines, head_options

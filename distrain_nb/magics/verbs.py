@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
+from distrain_nb.layout.byte_sizes import size_in_bytes
+from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.magics.command_line import HELP, Parser, backends_of, cell_parser
 
 if TYPE_CHECKING:

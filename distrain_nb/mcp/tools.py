@@ -17,8 +17,9 @@ from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.mcp.answers import cut, finished, fitting, one_line
 from distrain_nb.mcp.planned import keep_plan, readable_layouts, take_plan
 from distrain_nb.run import Run, Store
-from distrain_nb.run.pages import compare as differences
+from distrain_nb.run.pages import compared_rows
 from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.compare import compare
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.pages.query import Query
 from distrain_nb.run.pages.sessions import SessionRow, session_rows
@@ -145,8 +146,8 @@ def compare_runs(runs: list[str | int]) -> str:
 
     `runs` are numbers or names of two runs or more.
     """
-    compared = differences.compare(map(_opened, runs), _listing)
-    rows = [row for row in differences.rows(compared) if row.differs]
+    compared = compare(map(_opened, runs), _listing)
+    rows = [row for row in compared_rows.rows(compared) if row.differs]
     lines = [cut(f"{row.name}: {' | '.join(row.texts)}") for row in rows]
     shown = fitting(lines)
     more = [f"… {len(lines) - len(shown):,} more"] if len(shown) < len(lines) else []

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distrain_nb.observed.frames import column_of, frames_to, is_top_level, kind_of, run_by, top_of
 from distrain_nb.observed.generators import GENERATORS, marks
 from distrain_nb.observed.module_changes import is_users
-from distrain_nb.worker.rank.process_state import FIRST, TABLE, is_of_package, is_set_by, read
+from distrain_nb.worker.rank.process_setting import FIRST, is_of_package
+from distrain_nb.worker.rank.process_state import TABLE, is_set_by, read
 from distrain_nb.worker.rank.since_import import SinceImport
 
 if TYPE_CHECKING:

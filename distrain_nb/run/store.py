@@ -1,4 +1,4 @@
-"""The list of runs: a folder for each, whose `record.json` says what it is."""
+"""The list of runs. Each run has a folder with a `record.json`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _Version = tuple[int, int]
 
 @dataclass(frozen=True)
 class Record:
-    """A run as the list has it.
+    """A run on the list.
 
-    `line` is the option line that it was started with; `handle` is what its backend needs to find
-    it again, as JSON values; `created` is in seconds since the epoch. `damage` says why it can't be
-    read.
+    `line` is the line of options that it was started with. `handle` is what its backend needs to
+    find it again, as JSON values. `created` is in seconds since the epoch. `damage` says why the
+    record can't be read.
     """
 
     id: int
@@ -53,7 +53,7 @@ class Record:
         return cls(id=number, folder=folder, **values)
 
     def write(self) -> None:
-        """Write it into the run's folder. Raises OSError."""
+        """Write the record into the run's folder. Raises OSError."""
         values = {**vars(self), "handle": json.dumps(dict(self.handle)), "schema": SCHEMA}
         del values["folder"], values["damage"]
         replace_file(self.folder / RECORD_FILE, json.dumps(values).encode())
@@ -61,7 +61,7 @@ class Record:
 
 @dataclass(frozen=True)
 class _Row:
-    """A run as `record.json` has it, besides its number: `handle` is JSON in a text."""
+    """The content of a `record.json`. `handle` is JSON in a text."""
 
     name: str = ""
     backend: str = "local"
@@ -71,13 +71,13 @@ class _Row:
     handle: str | None = "{}"
 
 
-# What this process has read, by the folder of runs and by number, with its file's inode and time. A
-# record is written once, and to read 10,000 of them takes half a second.
+# The records that this process has read, by folder and number, with inode and time of their files.
+# A record is written once, and to read 10,000 of them takes half a second.
 _records: dict[Path, dict[int, tuple[_Version, Record]]] = {}
 
 
 class Store:
-    """The runs below one folder. What it does raises StoreError where the folder can't be used."""
+    """The runs below one folder. Its methods raise StoreError if the folder can't be used."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or home()
@@ -92,11 +92,12 @@ class Store:
         options: Mapping[str, Sequence[str]] | None = None,
         handle: JsonObject | None = None,
     ) -> Record:
-        """Return a new run with a folder of its own; a name that is not given is made of its
-        number.
+        """Return a new run with a folder of its own.
 
-        `options` are those of its job that took lists, such as the values of `--param`. It is on
-        the list at once, as one that this process is about to start.
+        Without *name*, its number makes the name.
+
+        *options* are options of the job that take lists, such as the values of `--param`. The run
+        is on the list at once. Its status says that this process is about to start it.
         """
         private_home(self.folder)
         with self._runs.new() as folder:
@@ -108,13 +109,13 @@ class Store:
             name = name or default_name(number)
             values = dict(handle or {})
             record = Record(number, name, backend, time.time(), experiment, line, values, folder)
-            record.write()  # last: with it the run is on the list
+            record.write()  # last: the list shows only folders with a record, so no half-made run
         return record
 
     def get(self, run: str) -> Record:
         """Find a run by number, by name (the newest of that name), or as `last`.
 
-        Raises RunNotFound naming the runs that there are.
+        Raises RunNotFound with the runs on the list.
         """
         own_home(self.folder)
         if is_number(run):
@@ -126,7 +127,7 @@ class Store:
         return record
 
     def all(self, experiment: str = "") -> list[Record]:
-        """Return the newest first; those filed under an experiment, if one is given."""
+        """Return the runs, the newest first; with *experiment*, those of that experiment."""
         return [r for r in self.newest_first() if not experiment or r.experiment == experiment]
 
     def delete(self, run: Record) -> None:
@@ -135,13 +136,13 @@ class Store:
         remove(run.folder)
 
     def newest_first(self) -> Iterator[Record]:
-        """Yield the runs; each is read once in the life of this process, when its turn comes."""
+        """Yield the runs. This process reads each record once, when its turn comes."""
         own_home(self.folder)
         records, is_checked = _records.setdefault(self._runs.above, {}), False
         for number in self._runs.numbers():
             if number in records and not is_checked:
-                # Numbers begin anew where somebody has removed all by hand. Then the newest that is
-                # known is another run, too.
+                # If all runs were removed by hand, numbers begin anew. Then the newest number that
+                # is known belongs to another run too, so it alone is checked.
                 is_checked = True
                 if _version(self._runs.folder(number)) != records[number][0]:
                     records.clear()
@@ -151,15 +152,17 @@ class Store:
                 yield record
 
     def _record(self, number: int) -> Record | None:
-        """Return the run of that number; a damaged one says so. None for a folder that is
-        just being made, or not there."""
+        """Return the run of that number, a damaged one with the damage.
+
+        None means that there is no such folder, or that it is just being made.
+        """
         folder = self._runs.folder(number)
         try:
             record = Record.read(folder)
             _records.setdefault(self._runs.above, {})[number] = _version(folder), record
             return record
         except (OSError, fields.Damaged) as error:
-            with suppress(FileNotFoundError):  # somebody deletes it meanwhile
+            with suppress(FileNotFoundError):  # it is deleted at this moment
                 if not self._runs.is_being_made(folder):
                     name, created = default_name(number), folder.lstat().st_mtime
                     return Record(number, name, "local", created, "", "", {}, folder, str(error))
@@ -177,7 +180,7 @@ def readable(run: Record) -> Iterator[None]:
 
 
 def _version(folder: Path) -> _Version:
-    """Return what changes when another record is written there."""
+    """Return a value that changes when another record is written into a folder."""
     with suppress(OSError):
         status = (folder / RECORD_FILE).stat()
         return status.st_ino, status.st_mtime_ns
@@ -189,7 +192,7 @@ def default_name(number: int) -> str:
 
 
 class Named(Protocol):
-    """What stands on a list: a run or a study."""
+    """A run or a study on a list."""
 
     @property
     def id(self) -> int: ...
@@ -199,8 +202,7 @@ class Named(Protocol):
 
 
 def not_found(noun: str, name: str, listed: Sequence[Named], otherwise: str = "none yet") -> str:
-    """Say that nothing has that number or name, and what there is; `otherwise` if that is
-    nothing."""
+    """Return the message that nothing has that number or name, and what the list has instead."""
     hint = did_you_mean(name, {item.name for item in listed}, ".")
     names = ", ".join(f"{item.id} ({item.name})" for item in listed[:8])
     return f"no {noun} {name!r}{hint} There are {names or otherwise}"

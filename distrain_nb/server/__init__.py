@@ -18,7 +18,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: ServerApp) -> None:
-    from distrain_nb.server.handlers import routes
+    from distrain_nb.server.routes import routes
 
     log = logging.getLogger("distrain_nb")  # what we log is Jupyter's to show
     log.setLevel(server.log.level)

@@ -1,4 +1,4 @@
-"""Decides which runs and studies the server opens: those of its own store, and of its user."""
+"""Access to runs, studies and sessions: the server opens those of its own store and its user."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from distrain_nb.run.pages.query import Query
+
 READ_BELOW = (ANNOTATION_FILE, LOG_FILE, EVENTS_FOLDER, PROGRAM_FOLDER, RESOURCES_FOLDER)
 READ_OF_SESSIONS = (SESSION_FILE, STATUS_FILE, CELL_FILE, MEMORY_FILE)
 READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 
 def open_run(store: Store, number: str, home: str = "") -> Run:
-    """Return the run of that number. `home` is the fingerprint that the page knows, if it does.
+    """Return the run of that number. *home* is the fingerprint of a store, if the page knows one.
 
-    Raises RunNotFound, also for a run that is not ours to read: it says no more about those.
+    Raises RunNotFound. The error is the same for a run of another user: it reveals nothing.
     """
     check_home(store, home)
     if not is_number(number):
@@ -48,6 +50,11 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     return Run(record)
 
 
+def run_of(store: Store, query: Query, number: str) -> Run:
+    """Return the run of that number for a page with this query. Raises RunNotFound."""
+    return open_run(store, number, query.get("home", ""))
+
+
 def own_runs(store: Store) -> Iterator[Run]:
     """Yield the runs that the server opens, the newest first."""
     for record in store.all():
@@ -56,13 +63,20 @@ def own_runs(store: Store) -> Iterator[Run]:
 
 
 def open_study(store: Store, number: str, home: str = "") -> Study:
-    """Return the study of that number, as `open_run` opens runs. Raises RunNotFound,
-    StudyNotFound."""
+    """Return the study of that number. *home* is as in `open_run`.
+
+    Raises StudyNotFound, and RunNotFound for a page of another store.
+    """
     check_home(store, home)
     study = _own_study(store.folder / STUDIES_FOLDER / number) if is_number(number) else None
     if study is None:
         raise StudyNotFound(f"no study {number!r} of this user")
     return study
+
+
+def study_of(store: Store, query: Query, number: str) -> Study:
+    """Return the study of that number for a page with this query. Raises StudyNotFound."""
+    return open_study(store, number, query.get("home", ""))
 
 
 def own_studies(store: Store) -> Iterator[Study]:
@@ -79,12 +93,12 @@ def own_sessions(store: Store) -> Iterator[SessionHandle]:
         try:
             if _is_whole(folder.resolve(), READ_OF_SESSIONS, os.getuid()):
                 yield SessionHandle(folder)
-        except (OSError, RuntimeError):  # it goes at this moment
+        except (OSError, RuntimeError):  # it is removed at this moment
             continue
 
 
 def open_session(store: Store, name: str, home: str = "") -> SessionHandle:
-    """Return the session of that name. Raises RunNotFound, also for one that is not ours."""
+    """Return the session of that name. Raises RunNotFound, also for one of another user."""
     check_home(store, home)
     for session in own_sessions(store):
         if session.name == name:
@@ -93,13 +107,13 @@ def open_session(store: Store, name: str, home: str = "") -> SessionHandle:
 
 
 def check_home(store: Store, home: str) -> None:
-    """Raise RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
+    """Raise RunNotFound if a page has the fingerprint of another DISTRAIN_HOME."""
     if home and home != fingerprint(store.folder):
         raise RunNotFound(f"the page has another DISTRAIN_HOME than this server's, {store.folder}")
 
 
 def _may_be_opened(home: Path, folder: Path) -> bool:
-    """Return whether it is our own."""
+    """Return whether the user owns a run's folder; False if it can't be looked at."""
     try:
         return is_own(home, folder)
     except (OSError, RuntimeError):  # a link that leads nowhere
@@ -107,14 +121,13 @@ def _may_be_opened(home: Path, folder: Path) -> bool:
 
 
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
-    """Return whether a run's folder stands below `home`, with all that is read, and is the
-    user's."""
+    """Return whether a run's folder is below *home*, and the user's with all files to read."""
     user = os.getuid() if user is None else user
     return _is_whole(home.resolve() / RUNS_FOLDER / folder.name, READ_BELOW, user)
 
 
 def _own_study(folder: Path) -> Study | None:
-    """Return the study in a folder; None for one that is not there, or not ours to read."""
+    """Return the study in a folder; None if it is not there, or another user's."""
     resolved = folder.parents[1].resolve() / STUDIES_FOLDER / folder.name
     try:
         if not _is_whole(resolved, READ_OF_STUDIES, os.getuid()):
@@ -124,10 +137,12 @@ def _own_study(folder: Path) -> Study | None:
         return None
 
 
-@lru_cache(maxsize=10_000)  # fewer than there are would keep none from one poll to the next
+@lru_cache(maxsize=10_000)  # a cache smaller than the list would keep no entry until the next poll
 def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
-    """Return one handle for each study: it knows when it has started a process. Numbers may begin
-    anew."""
+    """Return the one handle of a study, which knows when it has started a process.
+
+    *written* tells studies of one folder apart: numbers may begin anew.
+    """
     return Study(folder)
 
 

@@ -1,4 +1,4 @@
-"""Answers to a table of runs, by HTTP or through the kernel: the runs, and some side by side."""
+"""Answers to a table of runs, by HTTP or through the kernel: the list, and comparisons."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.lines import line_name
-from distrain_nb.run.pages import compare as differences
+from distrain_nb.run.pages import compared_rows
 from distrain_nb.run.pages.compare import check_count, compare
 from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.drawn_charts import overlay
-from distrain_nb.run.pages.listing import Listing, title
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.overlay import title
 from distrain_nb.run.pages.sessions import session_rows
 from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs, own_sessions, own_studies
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 
 def rows(store: Store, _: object = None) -> Answer:
-    """Return the runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is
-    new."""
+    """Return the runs, the newest first; see `RunRow.as_json`.
+
+    A further call reads only what is new.
+    """
     return {"runs": [row.as_json() for row in _listing(store.folder).read(own_runs(store))]}
 
 
@@ -43,22 +46,23 @@ def sessions(store: Store, _: Query) -> Answer:
 
 
 def compared_runs(store: Store, query: Query) -> Answer:
-    """Return the `runs` of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
+    """Return the `runs` of these numbers, such as `3,5`, and their differences; see `ComparedRow`.
 
-    Raises OptionError for fewer than two, RunNotFound.
+    Raises OptionError for fewer than two, and RunNotFound.
     """
     compared = compare(chosen_runs(store, query), _listing(store.folder))
     return {
         "titles": compared.titles,
         "runs": [summary.as_json() for summary in compared.summaries],
-        "rows": [row.as_json() for row in differences.rows(compared)],
+        "rows": [row.as_json() for row in compared_rows.rows(compared)],
         "diff": compared.diff,
     }
 
 
 def curves(store: Store, query: Query) -> CurvesAnswer:
-    """Return the metrics of the `runs` of these numbers, with their titles in the names of the
-    lines.
+    """Return the metrics of the `runs` of these numbers.
+
+    Names of lines have the runs' titles.
 
     For the rest of the query see `run.curves`. Raises OptionError, RunNotFound.
     """
@@ -73,8 +77,10 @@ def curves(store: Store, query: Query) -> CurvesAnswer:
 
 
 def chosen_runs(store: Store, query: Query) -> list[Run]:
-    """Return the `runs` of these numbers, as in `3,5`. Raises OptionError for too many,
-    RunNotFound."""
+    """Return the `runs` of these numbers, such as `3,5`.
+
+    Raises OptionError for too many, RunNotFound.
+    """
     ids = [part for part in query.get("runs", "").split(",") if part]
     if len(ids) > 1:
         check_count(len(ids))

@@ -1,7 +1,11 @@
-"""A study whose trials a service suggests and runs: what it says becomes our files and runs.
+"""A study whose service suggests and runs the trials.
 
-The order of writes keeps a trial from having two runs: its file, its run on the list with the
-trial's number in its handle, its file with the number of that run.
+Its answers become files and runs here.
+
+The order of writes keeps a trial from having two runs, even if this process is killed in between.
+First comes the trial's file. Then its run is added to the list, with the trial's number in its
+handle. Then the file is written with the run's number. The next process finds a run without that
+last write by its handle.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def tuning_service(name: str) -> Tunes:
-    """Return the backend of that name, whose service tunes. Raises OptionError for any other."""
+    """Return the backend of that name. Raises OptionError if its service doesn't tune."""
     backend = find(name)
     if not isinstance(backend, Tunes):
         raise OptionError(f"--tune: {backend.title} has no studies; leave out --on {name}")
@@ -39,8 +43,11 @@ def tuning_service(name: str) -> Tunes:
 
 
 def service_of(name: str) -> Tunes | None:
-    """Return the backend of that name if its service tunes; None where its trials are runs that are
-    suggested here. Raises OptionError for one that has neither."""
+    """Return the backend of that name if its service tunes.
+
+    None means that trials are suggested here and started as runs. Raises OptionError for a backend
+    that can do neither.
+    """
     backend = find(name)
     if isinstance(backend, StartsTrials) and not isinstance(backend, Tunes):
         return None
@@ -48,8 +55,11 @@ def service_of(name: str) -> Tunes | None:
 
 
 def carry(folder: Path) -> None:
-    """Own the study of that folder to its end; one that another process has ended meanwhile stays
-    as it is. Raises OptionError where its backend is gone."""
+    """Carry the study of a folder to its end.
+
+    A study that another process has ended meanwhile stays as it is. Raises OptionError if its
+    backend is not installed any more.
+    """
     if Status.read(folder).state.final:
         return
     study = StudyFile.read(folder)
@@ -57,7 +67,7 @@ def carry(folder: Path) -> None:
 
 
 class ServiceTrials:
-    """The trials of a study, as `backends.tuning.TrialKeeper` keeps them."""
+    """Keeps the trials of a study in files and runs, see `backends.tuning.TrialKeeper`."""
 
     def __init__(self, study: StudyFile, folder: Path) -> None:
         self._folder = folder
@@ -70,7 +80,7 @@ class ServiceTrials:
         self._metrics: dict[int, TrialMetrics] = {}
 
     def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
-        """Write what is new; a trial that has a job gets a run."""
+        """Write what has changed. Add a run for each new trial that has a job."""
         if self._cost:
             self._cost = self._cost.keep(self._folder)
         for service_trial in trials:
@@ -83,7 +93,7 @@ class ServiceTrials:
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
 
     def give_up(self, why: str) -> None:
-        """Cancel the trials that have not ended, for that reason."""
+        """Cancel the trials that have not ended, for the reason *why*."""
         for trial in self._trials.values():
             if not trial.state.final:
                 ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
@@ -104,7 +114,7 @@ class ServiceTrials:
         )
 
     def _with_values(self, trial: TrialFile) -> TrialFile:
-        """Add what its run has reported, if the service doesn't say it."""
+        """Add the values that the run has reported, if the service has none."""
         record = self._records.get(trial.number)
         if record is None or (trial.goals and trial.steps):
             return trial
@@ -115,14 +125,14 @@ class ServiceTrials:
         return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _with_paid(self, trial: TrialFile) -> TrialFile:
-        """Add the time that its run had machines, once the run has ended."""
+        """Add the time for which the run had machines, once the run has ended."""
         record = self._records.get(trial.number)
         if record is None or self._cost is None or trial.paid or not _has_ended(record.folder):
             return trial
         return replace(trial, paid=self._cost.paid(record.folder))
 
     def _native(self, trial: ServiceTrial) -> dict[str, Value]:
-        """Return the values in the spec's order, as cells get them."""
+        """Return the trial's values in the spec's order, in the types that cells get."""
         texts = dict(trial.parameters)
         values = {p.name: p.native(texts[p.name]) for p in self._spec.parameters if p.name in texts}
         return {**values, **{name: item for name, item in texts.items() if name not in values}}
@@ -133,7 +143,7 @@ class ServiceTrials:
             self._trials[trial.number] = trial
 
     def _with_run(self, trial: TrialFile) -> TrialFile:
-        """Add its run, a new one if there never was one. A deleted run stays deleted."""
+        """Add the trial's run. A new run is added only once: a deleted one stays deleted."""
         if trial.run:
             record = self._runs.get(trial)
         else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
-from distrain_nb.run.pages.listing import Rows
+from distrain_nb.run.pages.rows import Rows
 from distrain_nb.run.summary import UNREADABLE, Overview, duration, plural, short_number, steps_of
 from distrain_nb.study.cost import StudyCost
 from distrain_nb.study.files import TrialState

@@ -1,4 +1,4 @@
-"""A trial of a study, as of when it was asked for."""
+"""A trial of a study, as of the time of the question."""
 
 from __future__ import annotations
 
@@ -7,62 +7,34 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.smooth import downsample
-from distrain_nb.study.endings import TrialMetrics
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.launching import trial_run
+from distrain_nb.study.run_curves import POINTS_OF_CURVE, RunCurves
 from distrain_nb.tuning.engine import Outcome
 from distrain_nb.tuning.spec import StudySpec, Value
 from distrain_nb.types import Json
-from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.run.results import Results
 
-POINTS_OF_CURVE = 256  # at most
-
-
-class RunCurves:
-    """The curves of the run in *folder*, read as it goes on. Threads may share them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._metrics: TrialMetrics | None = None
-        self._reading = Lock()
-
-    def read(self, metrics: Sequence[str]) -> dict[str, Points]:
-        """Return the curves of these metrics so far, thinned to POINTS_OF_CURVE points each."""
-        with self._reading:
-            is_over = self.is_over
-            reader = self._metrics or TrialMetrics(self.folder)
-            reader.read()
-            self._metrics = None if is_over else reader
-            return {metric: reader.curve(metric, POINTS_OF_CURVE) for metric in metrics}
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing comes any more: a cloud's files may arrive after the trial's end."""
-        try:
-            return Status.read(self.folder).state.final
-        except (OSError, ValueError):
-            return True
-
 
 class StudyTrial:
-    """What it tries, what it has reached, and its run."""
+    """A trial: the values that it tries, the values that it has reached, and its run.
+
+    `number` counts from 1. `params` are the values that it tries. `goals` are the values that it
+    has reached so far, by metric.
+    """
 
     def __init__(self, file: TrialFile, run_curves: RunCurves | None = None) -> None:
-        """Describe a trial: `number` counts from 1; `params` are the values that it tries, `goals`
-        those that it has reached so far, by metric."""
+        """Describe the trial of a file. *run_curves* reads the metrics of its run."""
         self._file = file
         self.run_curves = run_curves
         self._curves: dict[int, dict[str, Points]] = {}  # by their number of points
@@ -75,22 +47,22 @@ class StudyTrial:
 
     @property
     def why(self) -> str:
-        """Why it was stopped, or failed."""
+        """The reason of its failure or early stop."""
         return escapes.plain(self._file.why)
 
     @property
     def steps(self) -> int:
-        """How many steps of the first goal it has reported."""
+        """The number of steps for which it has reported the first goal."""
         return self._file.steps
 
     @property
     def duration(self) -> float:
-        """Seconds from when it was asked for to its end; 0 where the clock was set back."""
+        """Seconds from its request to its end; 0 if the clock was set back."""
         return max(0.0, (self._file.end or time.time()) - self._file.begin)
 
     @property
     def begin(self) -> float:
-        """When it was asked for, in seconds since the epoch."""
+        """The time of its request, in seconds since the epoch."""
         return self._file.begin
 
     @property
@@ -100,7 +72,7 @@ class StudyTrial:
 
     @property
     def paid(self) -> float:
-        """Seconds for which those of its runs that have ended had machines of their own."""
+        """Seconds for which its ended runs had machines of their own."""
         return self._file.paid
 
     @property
@@ -118,12 +90,15 @@ class StudyTrial:
 
     @property
     def results(self) -> Results:
-        """What its run brought back. Raises what `Run.results` does."""
+        """The results of its run. Raises what `Run.results` does."""
         return self.run.results
 
     def curves(self, goals: Sequence[str], count: int) -> Mapping[str, Points]:
-        """Return what its run has reported of these goals, by step, thinned to *count* points;
-        empty without a run. What has not ended tells what it knew when it was first asked."""
+        """Return the reported values of these goals by step, thinned to *count* points.
+
+        There are none without a run. The curves of a trial that goes on are those of the first
+        call.
+        """
         if self.run_curves is None:
             return {}
         curves = self._curves
@@ -136,7 +111,7 @@ class StudyTrial:
         return curves[count]
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
-        """Return its values, of which larger ones are better; NaN for one that it hasn't."""
+        """Return its values, with signs so that larger is better; NaN for a missing value."""
         known_spec, values_of_goals = self._scores
         if known_spec is not spec:
             values = ((goal, self.goals.get(goal.metric, math.nan)) for goal in spec.goals)
@@ -147,7 +122,7 @@ class StudyTrial:
         return values_of_goals
 
     def outcome(self, goals: Sequence[str]) -> Outcome:
-        """Return how it has gone, for those who know no more than its values."""
+        """Return the outcome of the trial as a search engine sees it, by its values alone."""
         if not self.state.final:
             return Outcome("running")
         values = tuple(self.goals[goal] for goal in goals if goal in self.goals)
@@ -177,7 +152,7 @@ class StudyTrial:
 
     @cached_property
     def digest(self) -> bytes:
-        """What is another one once anything of it has changed."""
+        """A hash that changes with every change of the trial."""
         return hashlib.sha256(finite.to_json(self.as_json).encode()).digest()[:12]
 
     def row(self, names: Iterable[str], goals: Iterable[str]) -> dict[str, object]:

@@ -10,7 +10,8 @@ from threading import Lock
 
 from distrain_nb.run.store import RUNS_FOLDER
 from distrain_nb.study.files import TRIALS_FOLDER, TrialFile
-from distrain_nb.study.trial import RunCurves, StudyTrial
+from distrain_nb.study.run_curves import RunCurves
+from distrain_nb.study.trial import StudyTrial
 from distrain_nb.worker.files import fields
 
 _NAME = re.compile(r"[1-9][0-9]*\.json")

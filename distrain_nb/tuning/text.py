@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
-from distrain_nb.layout.options import duration, seconds
+from distrain_nb.layout.durations import duration, seconds
 from distrain_nb.tuning.spec import (
     ALGORITHMS,
     SCALES,

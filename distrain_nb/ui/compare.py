@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.escapes import plain
-from distrain_nb.run.pages.compare import CAUSE, STATE, rows
-from distrain_nb.run.pages.listing import overlaid
+from distrain_nb.run.pages.compare import CAUSE, STATE
+from distrain_nb.run.pages.compared_rows import rows
+from distrain_nb.run.pages.overlay import overlaid
 from distrain_nb.run.summary import clock
 from distrain_nb.saved import document
 from distrain_nb.saved.markup import LITERAL, OWN_KEYS
@@ -18,7 +19,8 @@ from distrain_nb.ui.frontend import frontend
 if TYPE_CHECKING:
     import pandas as pd
 
-    from distrain_nb.run.pages.compare import ComparedRow, Comparison
+    from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.compared_rows import ComparedRow
 
 
 class ComparisonView:

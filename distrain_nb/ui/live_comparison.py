@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from distrain_nb.run import Store
-from distrain_nb.run.pages.listing import overlaid
+from distrain_nb.run.pages.overlay import overlaid
 from distrain_nb.saved import document
 from distrain_nb.server import table
 from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow

@@ -11,7 +11,8 @@ from difflib import ndiff
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.layout.options import OPTIONS, flag
+from distrain_nb.layout.option import flag
+from distrain_nb.layout.options import OPTIONS
 from distrain_nb.repairs import head_lines
 from distrain_nb.secrets import env_values, redacted, redacted_options
 

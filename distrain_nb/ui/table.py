@@ -11,7 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages.listing import Listing, RunRow, columns_of, frame, values_of
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.run_frame import columns_of, frame, values_of
+from distrain_nb.run.pages.run_row import RunRow
 from distrain_nb.run.summary import clock, duration, plural, short_number, state_text_of
 from distrain_nb.saved.document import style
 from distrain_nb.saved.markup import LITERAL, OWN_KEYS

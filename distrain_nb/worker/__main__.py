@@ -1,24 +1,24 @@
-"""Entry point of our images: starts this replica's ranks, prints its log, returns its exit status.
+"""Entry point of images: starts the ranks of this replica, prints its log, returns its exit status.
 
-Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
-packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
-has (one), or how many on a machine of each type (`TYPE=N,TYPE=N`), and `DISTRAIN_PRELOAD` modules,
-separated by commas, to import before they are forked.
-Its arguments go to the program, behind the program's own, as those of a trial do: `--lr=0.01`. In
-a tuning job of SageMaker `DISTRAIN_TUNED` names the hyperparameters that do.
-`DISTRAIN_LAUNCHER` is one of these; without it, as with `torchrun` and `python`, ranks are forked.
+Arguments go to the program, behind its own arguments. A study's trial has its values there:
+`--lr=0.01`. In a tuning job of SageMaker, `DISTRAIN_TUNED` names the hyperparameters that become
+arguments.
 
-- `mpi`: `mpirun` starts them, from the primary also those of the other replicas, with the further
-  options of `DISTRAIN_MPI_OPTIONS`;
-- `tensorflow`: the ranks get the `TF_CONFIG` of mirrored workers where the service has none;
-- `parameter-server`: each replica has one worker and one parameter server.
+These variables describe the program. `DISTRAIN_PROGRAM` is its folder. `DISTRAIN_PACKAGES` is a
+folder of packages that were added to the image. `DISTRAIN_PRELOAD` are modules, separated by
+commas, to import before ranks are forked. `DISTRAIN_RESULTS` are names of rank 0, separated by
+commas, to save below the folder `DISTRAIN_OUTPUT`. A folder in Cloud Storage, `gs://…`, is read
+where Vertex AI mounts it, `/gcs/…`.
 
-`DISTRAIN_RESULTS` are names of rank 0, separated by commas, to save below the folder
-`DISTRAIN_OUTPUT`. Folders in Cloud Storage, `gs://…`, are used where Vertex AI mounts them,
-`/gcs/…`.
+`DISTRAIN_RANKS` is the number of ranks of a training replica (default: one), or the number for each
+machine type (`TYPE=N,TYPE=N`). `DISTRAIN_LAUNCHER` says how they start. With `mpi`, `mpirun` starts
+them, from the primary also those of other replicas. It gets the options of `DISTRAIN_MPI_OPTIONS`.
+With `tensorflow`, ranks get the `TF_CONFIG` of mirrored workers if the service sets none. With
+`parameter-server`, each replica has a worker and a parameter server. With all others, such as
+`torchrun` and `python`, ranks are forked.
 
-Where replicas share a folder, `replica/shared.py` has the variables that say so. With
-`DISTRAIN_SESSION` the ranks stay for the cells of a session: `replica/member.py`.
+`replica/shared.py` has the variables of replicas that share a folder. With `DISTRAIN_SESSION`,
+ranks stay for the cells of a session: `replica/member.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Tuple
 
 from distrain_nb.worker.files.launch import SIGNAL_VARIABLE, TIMEOUT_VARIABLE, Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 from distrain_nb.worker.replica import (
     container,
     contracts,
@@ -47,7 +47,7 @@ from distrain_nb.worker.supervisor import parameter_server
 
 
 def main() -> int:
-    """Run this replica to its end and give the container's exit status."""
+    """Run this replica to its end. Return the container's exit status."""
     arguments = sys.argv[1:]
     if arguments and not (arguments == sagemaker.COMMAND and sagemaker.is_training_job()):
         os.environ[ARGUMENTS_VARIABLE] = json.dumps(arguments)
@@ -98,7 +98,7 @@ def _launch(replica: Replica) -> Launch:
 
 
 def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
-    """Return what this replica does for `mpirun`: the primary starts all ranks, the others wait."""
+    """Return the launch for `mpirun`: the primary starts all ranks, the other replicas wait."""
     if replica.group:
         return replace(launch, awaits=replica.addresses[replica.group])
     options = mpi.custom_options(os.environ.get("DISTRAIN_MPI_OPTIONS", ""))
@@ -108,7 +108,7 @@ def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
 
 
 def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
-    """Return a worker and, where there are several hosts, a parameter server beside it."""
+    """Return a launch with a worker and, if there are several hosts, a parameter server."""
     hosts, chief = replica.hosts, parameter_server.chief()
     config = json.dumps(contracts.parameter_servers(hosts, group, chief))
     launch = replace(launch, processes=_with_tf_config(launch.processes, config))

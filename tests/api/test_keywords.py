@@ -13,7 +13,8 @@ from distrain_nb.api.executor import Executor
 from distrain_nb.api.keywords import Options, StudyOptions
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.layout import Option, Pool
-from distrain_nb.layout.options import SPOT, option_of, seconds
+from distrain_nb.layout.durations import seconds
+from distrain_nb.layout.options import SPOT, option_of
 from distrain_nb.magics.command_line import cell_parser
 from distrain_nb.tuning.options import PARTS, STUDY
 from scripts import keywords

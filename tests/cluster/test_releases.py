@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.backends.remote.delivery import packages_to_install
+from distrain_nb.backends.remote.needed_packages import packages_to_install
 from distrain_nb.cluster.equipment import BASE, IMAGE, Equipment, Stock, equip
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.cluster.releases import agree

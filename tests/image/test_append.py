@@ -12,7 +12,8 @@ import pytest
 
 from distrain_nb.errors import CheckFailed, ImageError
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Image, Recipe
+from distrain_nb.image.image import Image
+from distrain_nb.image.recipe import Recipe
 
 from .programs import SimpleProgram
 from .services.processes import run

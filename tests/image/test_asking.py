@@ -10,7 +10,7 @@ import pytest
 
 from distrain_nb.api import check, prepare
 from distrain_nb.findings import Severity
-from distrain_nb.image.installed import describe
+from distrain_nb.image.description import describe
 from distrain_nb.layout.hardware import AMD64
 
 from .services.registries import htpasswd, registry

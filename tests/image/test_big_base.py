@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 
 from .programs import SimpleProgram
 from .services.faults import faulty
@@ -24,7 +24,7 @@ COPY = """
 import json, resource, sys
 from image.programs import SimpleProgram
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 image = build(SimpleProgram(), Recipe(sys.argv[1], sys.argv[2]))
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

@@ -11,12 +11,13 @@ import httpx
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import requirement_name
 from distrain_nb.image.builders import uv
 from distrain_nb.image.builders.append import build
 from distrain_nb.image.builders.dependencies import read_requirements, requirements_to_resolve
-from distrain_nb.image.image import Image, Recipe
+from distrain_nb.image.image import Image
 from distrain_nb.image.installed import Installed
+from distrain_nb.image.recipe import Recipe
+from distrain_nb.image.requirement_names import requirement_name
 
 from .programs import SimpleProgram
 from .services.faults import faulty

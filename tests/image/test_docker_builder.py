@@ -15,7 +15,7 @@ from distrain_nb.errors import CheckFailed, ImageError
 from distrain_nb.image.builders import cloudbuild
 from distrain_nb.image.builders import docker as builder
 from distrain_nb.image.builders.cloudbuild import CloudBuild
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 
 from .programs import SimpleProgram
 from .services.cloud_build import cloud_build, description, faults_in

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import PACKAGES, PROGRAM, Image, Recipe
+from distrain_nb.image.image import Image
+from distrain_nb.image.recipe import PACKAGES, PROGRAM, Recipe
 
 from .programs import SimpleProgram
 

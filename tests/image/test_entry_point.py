@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Image, Recipe
+from distrain_nb.image.image import Image
+from distrain_nb.image.recipe import Recipe
 from distrain_nb.program import Cell, Notebook, Program, capture
 from tests.conftest import eventually
 

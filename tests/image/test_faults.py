@@ -15,7 +15,8 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Image, Recipe
+from distrain_nb.image.image import Image
+from distrain_nb.image.recipe import Recipe
 from distrain_nb.image.registry import retry
 from distrain_nb.image.registry.auth import AuthenticationError
 from distrain_nb.image.registry.retry import DigestMismatch, RegistryError

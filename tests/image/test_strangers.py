@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from distrain_nb.image.image import Meter
+from distrain_nb.image.progress import Meter
 from distrain_nb.image.registry import auth
 from distrain_nb.image.registry.auth import AuthenticationError
 from distrain_nb.image.registry.client import Registry

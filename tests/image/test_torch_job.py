@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 from distrain_nb.program import Cell, Notebook, capture
 
 from .services.bases import CACHE

@@ -15,7 +15,10 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.layout.advice import (
+from distrain_nb.layout.advice import advise
+from distrain_nb.layout.byte_sizes import size_in_bytes
+from distrain_nb.layout.case import Case, case_of
+from distrain_nb.layout.distributions import (
     DDP,
     DDP_BY_MPI,
     DDP_ONE_INSTANCE,
@@ -24,10 +27,8 @@ from distrain_nb.layout.advice import (
     ONE_INSTANCE,
     PARAMETER_SERVERS,
     UNDECIDED,
-    advise,
 )
-from distrain_nb.layout.advice import LAUNCHERS as DISTRIBUTED
-from distrain_nb.layout.case import Case, case_of, size_in_bytes
+from distrain_nb.layout.distributions import LAUNCHERS as DISTRIBUTED
 from distrain_nb.layout.rules import check
 from distrain_nb.places.ai_platform.terms import on_vertex
 

@@ -6,7 +6,8 @@ import pytest
 
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.choices import Choice, choices, machine_rank
+from distrain_nb.layout.choices import Choice, choices
+from distrain_nb.layout.machine_order import machine_rank
 from distrain_nb.layout.place import place_of
 
 

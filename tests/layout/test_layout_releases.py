@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from distrain_nb.layout import Layout
-from distrain_nb.layout.case import is_of, older, releases
+from distrain_nb.layout.releases import is_of, older, releases
 from distrain_nb.layout.rules import check
 
 

@@ -9,7 +9,7 @@ from layout_strategies import examples, layouts, pools
 from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load, save, saved
-from distrain_nb.layout.options import duration, seconds
+from distrain_nb.layout.durations import duration, seconds
 from distrain_nb.layout.pool import Alternative
 
 

@@ -143,7 +143,7 @@ def test_a_model_on_jax_resumes_from_its_checkpoint(
 CHOICE = """
 import os, sys
 from distrain_nb.worker.machine import gpus
-from distrain_nb.worker.rank import frameworks
+from distrain_nb.worker.rank import jax_cluster
 
 class FourGpus(gpus.Gpus):
     @classmethod
@@ -152,12 +152,12 @@ class FourGpus(gpus.Gpus):
 
 frameworks.Gpus = FourGpus
 os.environ.update({place!r})
-frameworks.change_jax()
+jax_cluster.change_jax()
 from jax._src import clusters
 for given in {cases!r}:
     before = dict(os.environ)
     os.environ.update(given)
-    frameworks._share_gpus()
+    jax_cluster._share_gpus()
     print(
         *clusters.ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, 9),
         os.environ.get("JAX_LOCAL_DEVICE_IDS"),

@@ -13,7 +13,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.worker.facts import dry
-from distrain_nb.worker.rank import frameworks
+from distrain_nb.worker.rank import torch_groups
 
 # The thread of a group ends when the group is taken apart.
 TRAINS = """
@@ -71,7 +71,7 @@ def test_a_pytorch_that_keeps_its_groups_elsewhere_is_left_as_it_is(
     vars(older)["destroy_process_group"] = destroy = object()
     monkeypatch.setitem(sys.modules, name, older)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    frameworks.change_process_groups()
+    torch_groups.change_process_groups()
     assert vars(older)["destroy_process_group"] is destroy
 
 
@@ -135,11 +135,11 @@ def test_who_has_another_way_to_meet_waits_for_nobody(
     monkeypatch.delitem(sys.modules, "torch.distributed", raising=False)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     ports: list[int] = []
-    monkeypatch.setattr(frameworks, "await_listener", lambda port, _: ports.append(port))
+    monkeypatch.setattr(torch_groups, "await_listener", lambda port, _: ports.append(port))
     here = {"RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "7"}
     for variable, value in {**here, **variables}.items():
         monkeypatch.setenv(variable, value)
-    frameworks.change_process_groups()
+    torch_groups.change_process_groups()
     vars(ours)["init_process_group"](*given, **named)
     assert met == [(given, named)]
     assert ports == ([7] if awaited else [])
@@ -149,10 +149,10 @@ def test_a_listener_is_awaited() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = bound.getsockname()
-        frameworks.await_listener(address[1], 0.01)  # in vain
+        torch_groups.await_listener(address[1], 0.01)  # in vain
         later = threading.Timer(0.2, bound.listen)
         later.start()
-        frameworks.await_listener(address[1], 60)
+        torch_groups.await_listener(address[1], 60)
         socket.create_connection(address).close()
         later.join()
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.program.proof import forked
-from distrain_nb.worker.rank.process_state import FIRST, TABLE, read, write
+from distrain_nb.worker.rank.process_setting import FIRST
+from distrain_nb.worker.rank.process_state import TABLE, read, write
 from tests.program.notebooks import Kernel, Place, Server
 
 if TYPE_CHECKING:

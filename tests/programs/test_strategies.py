@@ -11,7 +11,7 @@ from PIL import Image
 
 from distrain_nb import api, script, study
 from distrain_nb.data import pack
-from distrain_nb.run.pages.compare import rows
+from distrain_nb.run.pages.compared_rows import rows
 from tests.programs.running import HERE
 
 pytestmark = pytest.mark.timeout(900)

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.options import SettingValue
 from distrain_nb.backends.plugins import choices, option_choices
 from distrain_nb.backends.remote.service import Gone
+from distrain_nb.backends.settings import SettingValue
 from distrain_nb.errors import OptionError, RunCancelled, RunFailed
 from distrain_nb.layout import Layout
 from distrain_nb.places.ray.backend import RayBackend

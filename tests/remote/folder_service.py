@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan
+from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.plan import RemotePlan
 from distrain_nb.backends.remote.service import LogEntry, Observed, Pace, Stored
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.run.log.reader import LogReader

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from distrain_nb import __version__
 from distrain_nb.backends.remote import carrier, carrier_log, options
-from distrain_nb.backends.remote.backend import start_carrier
+from distrain_nb.backends.remote.carrier_start import start_carrier
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.magics.lines import run_line

@@ -13,8 +13,10 @@ from distrain_nb.options import read
 from distrain_nb.run import Run, Store
 from distrain_nb.run.annotation import Annotation
 from distrain_nb.run.pages.code import MOST_SHOWN, differences
-from distrain_nb.run.pages.compare import compare, differing, rows
-from distrain_nb.run.pages.listing import Listing, RunList
+from distrain_nb.run.pages.compare import compare
+from distrain_nb.run.pages.compared_rows import differing, rows
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.pages.run_list import RunList
 from distrain_nb.server import table
 from distrain_nb.ui.compare import ComparisonView
 from distrain_nb.worker.files.status import Owner, State, Status

@@ -12,7 +12,8 @@ from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run.pages.best_metric import best_metric, kind_of
-from distrain_nb.run.pages.compare import check_count, differing, rows
+from distrain_nb.run.pages.compare import check_count
+from distrain_nb.run.pages.compared_rows import differing, rows
 
 pytestmark = pytest.mark.slow
 

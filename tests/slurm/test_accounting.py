@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.remote import backend as remote
+from distrain_nb.backends.remote import carrier_start
 from distrain_nb.places.slurm.commands import Commands
 from distrain_nb.places.slurm.rest import Rest
 from distrain_nb.worker.files.status import Status
@@ -40,7 +40,7 @@ def test_a_forgotten_job_is_known_by_the_accounts(
     """Nobody saw its end, and it left no word of it."""
     run = d.submit(LONG, on="slurm", cpus=1, workers=1, name="unseen")
     assert eventually(lambda: begun(run), 300)
-    monkeypatch.setattr(remote, "START_AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr(carrier_start, "START_AGAIN_AFTER_S", 0.0)
     carrier = Status.read(run.folder).supervisor
     assert carrier is not None
     os.kill(carrier.pid, signal.SIGKILL)

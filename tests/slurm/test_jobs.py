@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext
 
 import distrain_nb as d
 from distrain_nb.backends.plugins import choices, option_choices
-from distrain_nb.backends.remote import backend as remote
+from distrain_nb.backends.remote import carrier_start
 from distrain_nb.errors import DistrainError, RunFailed
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.formats import exports
@@ -140,7 +140,7 @@ def test_the_controller_is_away_and_forgets(
     )  # fmt: skip
     unseen = d.submit(LONG, on="slurm", workers=1, name="unseen")
     assert eventually(lambda: begun(running) and begun(unseen))
-    monkeypatch.setattr(remote, "START_AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr(carrier_start, "START_AGAIN_AFTER_S", 0.0)
     carrier = Status.read(unseen.folder).supervisor
     assert carrier is not None
     os.kill(carrier.pid, signal.SIGKILL)

@@ -17,8 +17,8 @@ import pytest
 
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.remote import carrier, studies
-from distrain_nb.backends.remote.backend import RemotePlan
 from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.plan import RemotePlan
 from distrain_nb.backends.remote.service import Observed, Pace
 from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.image.image import ROOT
+from distrain_nb.image.recipe import ROOT
 from tests.image.services.bases import CACHE, small_base
 from tests.image.services.docker import docker_daemon
 from tests.image.services.registries import registry

@@ -11,6 +11,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.worker.rank import program as programs
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 TEXT = """\
 import multiprocessing as mp, sys
@@ -57,12 +58,12 @@ def test_names_that_no_trial_gives_keep_the_notebooks_value(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "tuned", tuned={"lr": "float"})
-    monkeypatch.setenv(programs.ARGUMENTS_VARIABLE, '["--layers=7", "--lr=1e-3", "--verbose"]')
+    monkeypatch.setenv(ARGUMENTS_VARIABLE, '["--layers=7", "--lr=1e-3", "--verbose"]')
     assert programs.parameters(tmp_path / "tuned") == {"lr": "0.001"}
-    monkeypatch.setenv(programs.ARGUMENTS_VARIABLE, '["--lr=fast"]')
+    monkeypatch.setenv(ARGUMENTS_VARIABLE, '["--lr=fast"]')
     with pytest.raises(ValueError, match="--lr=fast: expected a number"):
         programs.parameters(tmp_path / "tuned")
-    monkeypatch.delenv(programs.ARGUMENTS_VARIABLE)
+    monkeypatch.delenv(ARGUMENTS_VARIABLE)
     assert programs.parameters(tmp_path / "tuned") == {}
 
 
@@ -70,6 +71,6 @@ def test_a_program_without_tuned_names_has_its_arguments_alone(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "plain", tuned={})
-    monkeypatch.setenv(programs.ARGUMENTS_VARIABLE, '["--lr=1e-3"]')
+    monkeypatch.setenv(ARGUMENTS_VARIABLE, '["--lr=1e-3"]')
     assert programs.arguments(tmp_path / "plain") == ["--epochs", "2", "--lr=1e-3"]
     assert programs.parameters(tmp_path / "plain") == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distrain_nb.worker.reduction.members import Credit
+from distrain_nb.worker.reduction.credit import Credit
 from distrain_nb.worker.reduction.protocol import (
     LARGE_CHUNK_BYTES,
     PORT_BYTES,

@@ -209,7 +209,7 @@ def test_a_rank_without_cpu_time_is_not_judged(state: str) -> None:
 
 def test_a_rank_that_looks_for_rank_0_waits_for_it() -> None:
     """It polls the list of sockets meanwhile, which takes a CPU's time and reads much."""
-    polls = ["/d/worker/rank/frameworks.py", 67, "init_process_group", 1, False, True]
+    polls = ["/d/worker/rank/torch_groups.py", 67, "init_process_group", 1, False, True]
     meets = rank(1, polls, LINE, call="", state="R", grows={"io": 9000, "cpu": 1, "main_cpu": 1})
     assert said(rank(0, OTHER_LINE), meets) == (
         "rank 1 waits in init_process_group (Cell In[7], line 31); "

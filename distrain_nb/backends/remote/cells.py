@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from distrain_nb.backends.base import Handle, Job, submit_cell
-from distrain_nb.backends.remote.backend import RemotePlanT
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
+from distrain_nb.backends.remote.plan import RemotePlanT
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.shared_folder import SharedSpec

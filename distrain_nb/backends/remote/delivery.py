@@ -1,54 +1,42 @@
-"""How a program gets to where it runs: in an image, in an archive, or as files."""
+"""How a program gets to the machines that run it: in an image, in an archive, or as files."""
 
 from __future__ import annotations
 
 import io
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
-from distrain_nb.image.image import worker_files
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.image.recipe import worker_files
 
 
 class Delivery(str, Enum):
-    """How a program gets to the machines that run it."""
+    """The way of a program to the machines that run it."""
 
-    IMAGE = "image"  # one that is built for it
-    FILES = "files"  # for a container that knows nothing of us
-    ARCHIVE = "archive"  # for a container of the cloud's own, which installs it
-
-
-class PackageNeeds(Protocol):
-    """What needs packages: `requirements` are `name==version` of what the notebook has of them,
-    `required` those that somebody asked for."""
-
-    @property
-    def requirements(self) -> tuple[str, ...]: ...
-
-    @property
-    def required(self) -> tuple[str, ...]: ...
+    IMAGE = "image"  # in an image that is built for it
+    FILES = "files"  # for any container
+    ARCHIVE = "archive"  # for a container of the service, which installs the program
 
 
 @dataclass(frozen=True)
 class ProgramFolder:
-    """A program that lies in a folder, as builders of images take it."""
+    """A program in a folder, as builders of images take it."""
 
     folder: Path
     requirements: tuple[str, ...]
     required: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
-        """Copy it."""
+        """Copy the program into a folder."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield its files, each with its name below `program/`."""
+        """Yield the program's files with their names below `program/`."""
         yield from _files(self.folder, "program")
 
 
@@ -60,7 +48,7 @@ def loose_files(program: ProgramFolder) -> Iterator[tuple[str, Path]]:
 
 
 def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: IO[bytes]) -> None:
-    """Write texts and files, each by its name there, as a gzipped tar archive."""
+    """Write texts and files, each with its name in the archive, as a gzipped tar archive."""
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
         for name, text in texts.items():
             entry = tarfile.TarInfo(name)
@@ -70,56 +58,18 @@ def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: I
             tar.add(path, name, recursive=False)
 
 
-def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator[str]:
-    """Yield the packages that a container of the cloud's own installs: those asked for as they
-    are, and all others that are imported without the notebook's exact versions, which its Python
-    may not have.
-
-    What is `there`, be it built for other hardware, stays as it is unless it was asked for.
-    """
-    from packaging.requirements import Requirement
-
-    from distrain_nb.cluster.packages import builds
-    from distrain_nb.image.base import requirement_name
-
-    taken = {*there, *map(requirement_name, program.required)}
-    for line in program.requirements:
-        if taken.isdisjoint(builds(requirement_name(line))):
-            requirement = Requirement(line)
-            # `==2.18.*` is a release that the user asked for, not the notebook's version.
-            pinned = [item.operator for item in requirement.specifier] == ["=="] and not str(
-                requirement.specifier
-            ).endswith(".*")
-            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-            yield f"{requirement.name}{extras}" if pinned else line
-    yield from program.required
-
-
-def packages_in_image(program: PackageNeeds, framework: str | None) -> Iterator[str]:
-    """Yield the packages that are added to an image with a framework, and which it keeps: a base
-    keeps its own, if nobody asked for another one."""
-    from distrain_nb.cluster.packages import builds
-    from distrain_nb.image.base import requirement_name
-
-    package = PACKAGES.get(framework or "", "")
-    required = {build for line in program.required for build in builds(requirement_name(line))}
-    for line in program.requirements:
-        names = builds(requirement_name(line))
-        if not required.isdisjoint(names):
-            continue
-        yield f"{package}: the image's own" if package in names else line
-    yield from program.required
-
-
 def files_of_worker() -> Iterator[tuple[str, Path]]:
-    """Yield the files that start the ranks, by their names below a folder on PYTHONPATH."""
+    """Yield the worker's files with their names below a folder on PYTHONPATH."""
     for name, path in worker_files().items():
         yield from _files(path, name) if path.is_dir() else [(name, path)]
 
 
 def with_bytecode(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
-    """Yield the files, each with what this Python has compiled of it: the same Python elsewhere
-    need not compile it anew if the file keeps its time; another passes it over."""
+    """Yield files, each followed by its bytecode of this Python if there is some.
+
+    The same Python elsewhere uses the bytecode if the file keeps its time. Another version ignores
+    it.
+    """
     for name, path in files:
         yield name, path
         if path.suffix == ".py":

@@ -47,7 +47,7 @@ def registry_answer(job: Job[RemoteOptions], stock: Stock) -> Mapping[str, str]:
     place doesn't know it and its registry says it now."""
     if not stock.unidentified:
         return {}
-    from distrain_nb.image.installed import describe
+    from distrain_nb.image.description import describe
 
     description = describe(stock.unidentified, hardware_of(job.layout).platform)
     if description is None:

@@ -39,8 +39,8 @@ from distrain_nb.worker.files.session import (
 )
 from distrain_nb.worker.files.status import Process, State, Status, request_cancel
 from distrain_nb.worker.replica import shared
-from distrain_nb.worker.supervisor.crew import has_left
 from distrain_nb.worker.supervisor.staying import Ranks, SessionOwner
+from distrain_nb.worker.supervisor.staying_crew import has_left
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.resuming import ResumingBackend

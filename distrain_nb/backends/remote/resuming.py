@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT
+from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.plan import RemotePlanT
 from distrain_nb.backends.remote.submission import Submission, fill_placeholders
 from distrain_nb.errors import DistrainError
 from distrain_nb.types import JsonObject

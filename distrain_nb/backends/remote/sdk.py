@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from distrain_nb.backends.base import Handle
-from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlanT, start_carrier
+from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.carrier_start import start_carrier
 from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.plan import RemotePlanT
 from distrain_nb.backends.remote.service import Stored, TuningService
 from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, follow

@@ -18,15 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.backend import (
-    AnyRemoteBackend,
-    RemoteBackend,
-    RemotePlan,
-    RemotePlanT,
-)
+from distrain_nb.backends.remote.backend import AnyRemoteBackend, RemoteBackend
 from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_line, send
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
 from distrain_nb.backends.remote.options import RemoteOptionsT, delete_variables
+from distrain_nb.backends.remote.plan import RemotePlan, RemotePlanT
 from distrain_nb.backends.remote.rehearsed import RehearsalStep, rehearse, wait_for_tracker
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow

@@ -5,7 +5,9 @@ from __future__ import annotations
 from distrain_nb.cluster.equipment import SCRATCH
 from distrain_nb.errors import ImageError, OptionError
 from distrain_nb.image.builders import append, cloudbuild, docker
-from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe
+from distrain_nb.image.image import Image
+from distrain_nb.image.progress import Listener
+from distrain_nb.image.recipe import ProgramFiles, Recipe
 from distrain_nb.secrets import refuse_secret_texts
 
 _BY_NAME = {"append": append.build, "docker": docker.build}

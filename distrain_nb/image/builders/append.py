@@ -11,23 +11,20 @@ from pathlib import Path
 
 import distrain_nb
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import BASE_LABEL, Base, read_own_base
+from distrain_nb.image.base import BASE_LABEL, Base, read_chosen_base
 from distrain_nb.image.builders.dependencies import Packages, packages_for
-from distrain_nb.image.image import (
+from distrain_nb.image.image import Image, ImageLayer
+from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.progress import Listener, Meter, announce
+from distrain_nb.image.recipe import (
     ENTRYPOINT,
     PROGRAM,
     WORKER,
-    Image,
-    ImageLayer,
-    Listener,
-    Meter,
     ProgramFiles,
     Recipe,
-    announce,
     environment_for,
     worker_files,
 )
-from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
 from distrain_nb.image.registry.manifest import ContainerSettings, Descriptor, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference
@@ -52,7 +49,9 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
         source, sink = stack.enter_context(open_registries(where, target))
         folder = stack.enter_context(Scratch("image"))
         announce(progress, "reading the base")
-        base = read_own_base(source, where, recipe.platform, bare_processes=recipe.bare_processes)
+        base = read_chosen_base(
+            source, where, recipe.platform, bare_processes=recipe.bare_processes
+        )
         announce(progress, "packing")
         packages = packages_for(program.requirements, recipe, base, source, progress)
         layers = _layers(program, recipe, base, packages, folder)

@@ -14,8 +14,10 @@ import httpx
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.docker import describe, write_context
-from distrain_nb.image.image import Image, Listener, ProgramFiles, Recipe, announce
+from distrain_nb.image.image import Image
 from distrain_nb.image.layers import write_layer
+from distrain_nb.image.progress import Listener, announce
+from distrain_nb.image.recipe import ProgramFiles, Recipe
 from distrain_nb.image.registry.credentials import google_token
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import check_busy, with_retries

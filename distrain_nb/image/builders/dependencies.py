@@ -12,20 +12,18 @@ from pathlib import Path
 
 from distrain_nb.cluster.packages import CPU_BUILDS, builds, plain_name
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import (
-    Base,
-    cache_folder,
-    draft_of,
-    requirement_name,
-    without_local_version,
-)
+from distrain_nb.image.base import Base
 from distrain_nb.image.builders import uv
-from distrain_nb.image.image import PACKAGES, Listener, Recipe, announce
+from distrain_nb.image.cache import cache_folder
+from distrain_nb.image.draft import draft_of
 from distrain_nb.image.installed import Installed, find_installed
 from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.progress import Listener, announce
+from distrain_nb.image.recipe import PACKAGES, Recipe
 from distrain_nb.image.registry.client import Registry
-from distrain_nb.layout.case import is_of
+from distrain_nb.image.requirement_names import requirement_name, without_local_version
 from distrain_nb.layout.hardware import GPU
+from distrain_nb.layout.releases import is_of
 from distrain_nb.program.requirements import public_version
 from distrain_nb.scratch import Scratch
 

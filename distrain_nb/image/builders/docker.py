@@ -14,23 +14,22 @@ from pathlib import Path
 
 from distrain_nb.cluster.packages import builds
 from distrain_nb.errors import ImageError, shown
-from distrain_nb.image.base import read_base, requirement_name, without_local_version
-from distrain_nb.image.image import (
+from distrain_nb.image.base import read_base
+from distrain_nb.image.image import Image, ImageLayer
+from distrain_nb.image.progress import Listener, announce
+from distrain_nb.image.recipe import (
     ENTRYPOINT,
     PROGRAM,
     ROOT,
     WORKER,
-    Image,
-    ImageLayer,
-    Listener,
     ProgramFiles,
     Recipe,
-    announce,
     environment_for,
     worker_files,
 )
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.image.requirement_names import requirement_name, without_local_version
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 

@@ -36,7 +36,7 @@ from distrain_nb.image.registry.retry import (
 )
 
 if TYPE_CHECKING:
-    from distrain_nb.image.image import Meter
+    from distrain_nb.image.progress import Meter
 
 _LONGEST_REASON = 500
 

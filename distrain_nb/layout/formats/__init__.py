@@ -8,8 +8,9 @@ from distrain_nb.layout.formats.form import Export, as_json
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.reading import read_any
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.options import heading, printed
 from distrain_nb.layout.place import place_of, places
+from distrain_nb.layout.text import printed
+from distrain_nb.layout.words import heading
 
 __all__ = [
     "Export",

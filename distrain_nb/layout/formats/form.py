@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.options import texts
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.text import texts
 from distrain_nb.layout.traffic import reduction_image
 
 if TYPE_CHECKING:

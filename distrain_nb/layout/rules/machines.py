@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from distrain_nb.layout.catalog.index import counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
-from distrain_nb.layout.choices import accelerators_of, machines_with
 from distrain_nb.layout.hardware import CPU, TITLES, device_in_name
+from distrain_nb.layout.machine_words import accelerators_of, machines_with
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from distrain_nb.layout.options import duration
+from distrain_nb.layout.durations import duration
 from distrain_nb.layout.place import Place, place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout

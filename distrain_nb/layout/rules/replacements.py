@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from distrain_nb.layout.catalog.index import short_name
 from distrain_nb.layout.catalog.tables import Catalog, normal
-from distrain_nb.layout.choices import Accelerators, accelerator_rank, accelerators_of, machine_rank
+from distrain_nb.layout.machine_order import accelerator_rank, machine_rank
+from distrain_nb.layout.machine_words import Accelerators, accelerators_of
 from distrain_nb.layout.place import GpuMachine
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from distrain_nb.layout.catalog.index import topologies
-from distrain_nb.layout.options import option_of, set_fields, texts
+from distrain_nb.layout.options import option_of
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, at, named_rule, named_warning, repair
 from distrain_nb.layout.rules.replacements import tier_pool
+from distrain_nb.layout.text import set_fields, texts
 
 _RANKS = ("launcher", "ranks_per_replica")  # what runs depends on them
 # Pools, and a tier, have rules of their own, whose repairs know their machines.

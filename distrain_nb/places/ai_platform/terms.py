@@ -13,14 +13,16 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.catalog.index import current
 from distrain_nb.layout.catalog.rows import Machine
 from distrain_nb.layout.catalog.tables import Catalog
+from distrain_nb.layout.cell_repairs import in_cell
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.options import heading, in_cell, line, printed
 from distrain_nb.layout.place import Place, Successor
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules import Rule, findings
+from distrain_nb.layout.text import line, printed
+from distrain_nb.layout.words import heading
 from distrain_nb.places.ai_platform import rules  # noqa: F401  (importing it registers its rules)
 from distrain_nb.places.ai_platform.forms import (
     COMMAND,

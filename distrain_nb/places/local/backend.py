@@ -35,7 +35,7 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.launch import RUN, Launch
 from distrain_nb.worker.files.status import UNTAKEN, Owner, State, Status, request_cancel
 from distrain_nb.worker.machine.gpus import VISIBLE, shares
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Handle, Job

@@ -19,7 +19,7 @@ from distrain_nb.places.ray.terms import READS
 from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.places.ray.plan import RayPlan
     from distrain_nb.places.ray.service import RayService
 

@@ -11,17 +11,17 @@ from functools import partial
 from typing import cast
 from urllib.parse import urlsplit
 
-from distrain_nb.backends.options import SettingValue, setting_notes, text_of
-from distrain_nb.backends.remote.delivery import packages_to_install
+from distrain_nb.backends.remote.needed_packages import packages_to_install
 from distrain_nb.backends.remote.shared_folder import SharedSpec, environment
+from distrain_nb.backends.settings import SettingValue, setting_notes, text_of
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.catalog.index import short_name
+from distrain_nb.layout.cell_repairs import in_cell
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.hardware import hardware_of
-from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.pool import Pool
 from distrain_nb.places.ray import demand
 from distrain_nb.places.ray.dashboard import DEFAULT, is_http

@@ -20,7 +20,7 @@ from distrain_nb.places.sagemaker.settings import login_of
 if TYPE_CHECKING:
     from botocore.client import BaseClient
 
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.types import Value
 
 CONNECT_S, READ_S = 3, 7

@@ -20,7 +20,7 @@ from distrain_nb.types import JsonObject, Value
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Check
     from distrain_nb.backends.cost import Price
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.places.sagemaker.service import SageMakerService

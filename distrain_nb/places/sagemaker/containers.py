@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from distrain_nb.backends.remote.equipment import stock_with_answer, uses_of
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.case import is_of
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
+from distrain_nb.layout.releases import is_of
 from distrain_nb.places.sagemaker.forms.request import hosts
 from distrain_nb.places.sagemaker.names import REGISTRY
 from distrain_nb.program.requirements import frameworks_of

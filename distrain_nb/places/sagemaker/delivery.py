@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, packages_to_install
+from distrain_nb.backends.remote.delivery import files_of_worker, pack
+from distrain_nb.backends.remote.needed_packages import packages_to_install
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
@@ -14,7 +15,8 @@ from distrain_nb.places.sagemaker.names import REGION, RUN
 from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.remote.delivery import PackageNeeds, ProgramFolder
+    from distrain_nb.backends.remote.delivery import ProgramFolder
+    from distrain_nb.backends.remote.needed_packages import PackageNeeds
     from distrain_nb.places.sagemaker.settings import Settings
     from distrain_nb.types import Json
 

@@ -20,7 +20,7 @@ from typing import Literal
 from pydantic import Field, PrivateAttr
 from sagemaker.train.distributed import DistributedConfig
 
-from distrain_nb.image.image import worker_files
+from distrain_nb.image.recipe import worker_files
 from distrain_nb.scratch import Scratch
 
 _DRIVER = """\

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import CloudOptions, no_secret
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.options import seconds
+from distrain_nb.layout.durations import seconds
 from distrain_nb.places.sagemaker.channels import Channel
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import setting_notes, with_settings
-from distrain_nb.backends.remote.delivery import Delivery, packages_in_image
+from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.needed_packages import packages_in_image
 from distrain_nb.backends.remote.options import (
     NOTE,
     plain_variables,
@@ -20,9 +20,10 @@ from distrain_nb.backends.remote.options import (
     variables_of,
 )
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders
+from distrain_nb.backends.settings import setting_notes, with_settings
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding
-from distrain_nb.image.base import requirement_name
+from distrain_nb.image.requirement_names import requirement_name
 from distrain_nb.layout import Layout
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.layout.pool import Alternative
@@ -50,7 +51,7 @@ from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.options import plain_variables, secrets, variables_of
 from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
-from distrain_nb.image.image import ENTRYPOINT
+from distrain_nb.image.recipe import ENTRYPOINT
 from distrain_nb.layout import Layout
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from distrain_nb.backends.options import SettingValue
+from distrain_nb.backends.settings import SettingValue
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:

@@ -12,9 +12,11 @@ from typing import ClassVar
 
 from distrain_nb.layout.catalog.index import current, limit
 from distrain_nb.layout.catalog.tables import Catalog
-from distrain_nb.layout.choices import Choice, accelerators_of, machine_rank, machine_words
+from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_json
 from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.machine_order import machine_rank
+from distrain_nb.layout.machine_words import accelerators_of, machine_words
 from distrain_nb.layout.place import GpuMachine, Offers, Place, SdkNames
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool

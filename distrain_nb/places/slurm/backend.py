@@ -23,8 +23,8 @@ from distrain_nb.places.slurm.terms import READS
 from distrain_nb.types import JsonObject
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.options import Settled
     from distrain_nb.backends.remote.shared_folder import SharedSpec
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.places.slurm.options import SlurmJob
     from distrain_nb.places.slurm.plan import SlurmPlan, SlurmSpec
     from distrain_nb.places.slurm.service import SlurmService

@@ -13,7 +13,8 @@ from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout
-from distrain_nb.layout.options import duration, quoted
+from distrain_nb.layout.durations import duration
+from distrain_nb.layout.words import quoted
 from distrain_nb.places.slurm import forms, sinfo
 from distrain_nb.places.slurm.controller import is_unencrypted
 from distrain_nb.places.slurm.options import SlurmOptions, chosen_sbatch_options

@@ -16,7 +16,7 @@ from distrain_nb.places.vertex.settings import NO_ACCOUNT, login_of, own_bucket,
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
 
 _JOBS = tuple(f"aiplatform.customJobs.{verb}" for verb in ("create", "get", "list", "cancel"))
 _LOG = ("logging.logEntries.list",)

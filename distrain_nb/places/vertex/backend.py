@@ -19,7 +19,7 @@ from distrain_nb.types import JsonObject, Value
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Check
     from distrain_nb.backends.cost import Price
-    from distrain_nb.backends.options import Settled
+    from distrain_nb.backends.settings import Settled
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService
     from distrain_nb.places.vertex.tuning import VertexStudyPlan

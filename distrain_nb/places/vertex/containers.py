@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import PackageNeeds, packages_to_install
 from distrain_nb.backends.remote.equipment import TODAY, stock_with_answer, uses_of
+from distrain_nb.backends.remote.needed_packages import PackageNeeds, packages_to_install
 from distrain_nb.cluster.equipment import BASE, IMAGE, Container, Equipment, Stock, equip
 from distrain_nb.cluster.packages import bridge_modules
 from distrain_nb.layout import Role

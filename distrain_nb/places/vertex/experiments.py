@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from distrain_nb.backends.options import SettingValue, first_of_each
+from distrain_nb.backends.settings import SettingValue, first_of_each
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.places.vertex.settings import VARIABLES, machine_settings

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.options import SettingValue, first_of_each, text_of, ways_to_set
+from distrain_nb.backends.settings import SettingValue, first_of_each, text_of, ways_to_set
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.vertex import workbench as google
 

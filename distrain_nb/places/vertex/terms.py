@@ -18,10 +18,12 @@ from typing import ClassVar
 from distrain_nb.layout.catalog.index import counts, current, limit, short_name, takers, topologies
 from distrain_nb.layout.catalog.rows import Machine
 from distrain_nb.layout.catalog.tables import Catalog
-from distrain_nb.layout.choices import Accelerators, Choice, accelerator_rank
+from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, PythonForm, as_json
 from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.machine_order import accelerator_rank
+from distrain_nb.layout.machine_words import Accelerators
 from distrain_nb.layout.place import RETRIES, GpuMachine, Offers, Place, SdkNames
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool, resolve

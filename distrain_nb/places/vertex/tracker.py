@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.rehearsed import Services
 from distrain_nb.places.vertex.experiments import SUFFIX, ExperimentsPlace, address
-from distrain_nb.run.pages.listing import number
+from distrain_nb.run.pages.run_row import number
 from distrain_nb.tracking.tracker import NotYet, TooLate, causes
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked

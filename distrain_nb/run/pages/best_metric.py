@@ -1,6 +1,6 @@
-"""The newest value of each metric of a run, and the best of the one that counts.
+"""The newest value of each metric of a run, and the best value of the metric that counts.
 
-Of an ended run it is kept in its folder, so that a list of hundreds is read at once.
+The folder of an ended run keeps them, so that a list of hundreds of runs is read at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POINT_IN_TIME = re.compile(r"^time$|(start|end|wall)_?time$")
 
 @dataclass(frozen=True)
 class BestMetric:
-    """The metric that tells how good a run is, and its best value: `kind` is min, max or last."""
+    """The metric that tells how good a run is, with its best value. `kind` is min, max or last."""
 
     tag: str
     kind: str
@@ -41,17 +41,16 @@ class BestMetric:
 
     @property
     def name(self) -> str:
-        """What it is called beside metrics: `best loss (min)`."""
+        """Its name beside metrics: `best loss (min)`."""
         return f"best {self.tag} ({self.kind})"
 
 
 @dataclass(frozen=True)
 class MetricValues:
-    """The newest value of each metric and the best of each, by tag, and the metric that counts.
+    """The newest and best values of all metrics, by tag, and the best metric.
 
-    `bests` has no metric without a finite value. `hyperparameters` are those that the program wrote
-    for TensorBoard: numbers, strings and booleans. Both are None where an earlier version has kept
-    this.
+    `bests` lacks metrics without a finite value. `hyperparameters` are numbers, strings and
+    booleans that the program wrote for TensorBoard. Both are None in a file of an earlier version.
     """
 
     last: dict[str, float]
@@ -62,14 +61,14 @@ class MetricValues:
 
 @dataclass(frozen=True)
 class _StoredValues:
-    """The stored values of event files that have so many bytes."""
+    """The values of event files that had so many bytes when they were read."""
 
     size: int
     values: MetricValues
 
 
 def metric_values(events: EventFolder) -> MetricValues:
-    """Return the values of what has been read so far."""
+    """Return the values of the events that were read so far."""
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
     best = {tag: _best(tag, points) for tag, points in values.items()}
@@ -79,8 +78,7 @@ def metric_values(events: EventFolder) -> MetricValues:
 
 
 def final_metric_values(folder: Path) -> MetricValues:
-    """Return the values of a run that has ended; read its event files only once, unless they
-    change."""
+    """Return the values of an ended run. Its event files are read again only if they change."""
     size = sum(file_size(path) for path in event_files(folder / EVENTS_FOLDER))
     metrics = _stored(folder, size)
     if metrics is None:
@@ -92,11 +90,10 @@ def final_metric_values(folder: Path) -> MetricValues:
 
 
 def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
-    """Return the lowest of what should be low or the highest of what should be high, else the last
-    value.
+    """Return the best metric with its lowest, highest or last value.
 
-    A metric of held-out data comes before one of training data, and what tells how fast it was
-    after both; NaN counts for nothing.
+    A metric of held-out data comes before one of training data. A metric of speed comes after both.
+    NaN is ignored.
     """
     candidates = [tag for tag in values if kind_of(tag) != "last"] or list(values)
     by_worth = sorted(candidates, key=lambda tag: (not _is_good(tag), not _has(tag, HELD_OUT)))
@@ -130,8 +127,10 @@ def _keep(folder: Path, size: int, values: MetricValues) -> None:
 
 
 def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
-    """Return the values by tag; of several series the first counts, as it is rank 0's or the only
-    one."""
+    """Return the values by tag.
+
+    Of several series the first counts: it is rank 0's, or the only one.
+    """
     values_of: dict[str, NDArray[np.float64]] = {}
     for key in events.keys:
         points = events.points(key)
@@ -141,8 +140,11 @@ def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
 
 
 def kind_of(tag: str) -> str:
-    """Return which value of a metric is its best: min, max or last. Of seconds, and of what has
-    `ms` or `time` at its end, it is the least; of what has `per_second` the most."""
+    """Return which value of a metric is its best: min, max or last.
+
+    A tag with seconds, or with `ms` or `time` at its end, has its best at the minimum. A tag with
+    `per_second` has it at the maximum.
+    """
     if _has(tag, LOW_IS_GOOD):
         return "min"
     if _has(tag, HIGH_IS_GOOD) or _RATE.search(tag.lower()):
@@ -152,7 +154,7 @@ def kind_of(tag: str) -> str:
 
 
 def _is_good(tag: str) -> bool:
-    """Return whether it tells how good a run is, rather than how fast."""
+    """Return whether a metric tells how good a run is, and not how fast."""
     return _has(tag, (*LOW_IS_GOOD, *HIGH_IS_GOOD))
 
 

@@ -1,4 +1,4 @@
-"""The programs of runs as text, and what differs between them."""
+"""The programs of runs as text, and the differences between them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ _CELL_NUMBER = re.compile(r"(?m)^(#.*?In\[)\d+(?=\])")
 
 
 def code_of(run: Run) -> Mapping[str, str]:
-    """Return the program of a run, its files of Python by their names, without what looks like a
-    secret. It is empty for a job that was started elsewhere."""
+    """Return the program of a run: its Python files by name, without secrets.
+
+    It is empty for a job that was started elsewhere.
+    """
     return _code(run.folder / PROGRAM_FOLDER, run.created)
 
 
 @lru_cache(maxsize=64)
 def _code(program: Path, created: float) -> Mapping[str, str]:  # noqa: ARG001
-    """Read what doesn't change any more; `created` tells runs of one number apart."""
+    """Read a program, which never changes. *created* tells runs of one number apart."""
     paths = sorted(path for path in program.rglob("*.py") if not path.is_symlink())
     files = {}
     for path in paths[:MOST_FILES]:
@@ -44,14 +46,16 @@ def _code(program: Path, created: float) -> Mapping[str, str]:  # noqa: ARG001
 
 
 def digest(code: Mapping[str, str]) -> str:
-    """Return what is the same for the same code, in seven signs; empty where there is none."""
+    """Return seven characters that are the same for the same code; empty without code."""
     text = "\0".join(part for pair in code.items() for part in pair)
     return hashlib.sha256(text.encode()).hexdigest()[:7] if code else ""
 
 
 def differences(titles: Sequence[str], codes: Sequence[Mapping[str, str]]) -> str:
-    """Return how the code of each run differs from that of the first, as a unified diff; of very
-    many lines the first. Runs without code count for nothing."""
+    """Return a unified diff of each run's code to that of the first.
+
+    It has the first lines if there are very many. Runs without code are left out.
+    """
     with_code = [(title, code) for title, code in zip(titles, codes, strict=True) if code]
     if not with_code:
         return ""
@@ -67,6 +71,6 @@ def differences(titles: Sequence[str], codes: Sequence[Mapping[str, str]]) -> st
 
 
 def _diff(before: str, after: str, old: str | None, new: str | None) -> Iterable[str]:
-    """Return the lines of a file's diff; that of a file that is not there is `/dev/null`."""
+    """Return the lines of a file's diff. A file that is missing is called `/dev/null`."""
     names = "/dev/null" if old is None else before, "/dev/null" if new is None else after
     return unified_diff((old or "").splitlines(), (new or "").splitlines(), *names, lineterm="")

@@ -1,4 +1,4 @@
-"""The charts of a run, drawn for a page that has no kernel to draw them."""
+"""The charts of a run, drawn for a page without a kernel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from distrain_nb.run import displays
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.figure import chart_data, packed_numbers, points_a_line
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
-from distrain_nb.run.pages.listing import title
 from distrain_nb.run.pages.media import index
+from distrain_nb.run.pages.overlay import title
 from distrain_nb.run.pages.query import flag
 from distrain_nb.run.streams import streams
 
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
 
 def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
-    """Return the charts of the run in this folder: its metrics, where its time goes, what its ranks
-    use, and all else in its files.
+    """Return the charts of the run in a folder: metrics, times, resources, and media of its files.
 
-    Nothing of it where the page has `state` all; `drawn` asks for drawings of the lines too, which
-    a page shows before plotly has drawn them. `end` is passed on.
+    They are left out if the page has `seen` them in this state. With `drawn`, the answer has
+    drawings of the lines too: a page shows them until plotly has drawn. *end* is passed on.
     """
     run_streams = streams(folder)
     with (
@@ -59,10 +58,10 @@ def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
 
 
 def overlay(runs: Iterable[Run], query: Query) -> ChartsAnswer:
-    """Return the metrics of several runs in one set of charts, otherwise as `charts` does."""
+    """Return the metrics of several runs in one set of charts, in the form of `charts`."""
     chosen = sorted({run.id: run for run in runs}.values(), key=lambda run: run.id)
-    end = all(run.status.state.final for run in chosen)  # before their metrics
-    with ExitStack() as reading:  # in one order, or two questions could wait for each other
+    end = all(run.status.state.final for run in chosen)  # before the metrics: a run may end
+    with ExitStack() as reading:  # by number: in two orders, two threads could wait for each other
         events = {
             run.id: reading.enter_context(streams(run.folder).metrics.read()) for run in chosen
         }
@@ -84,14 +83,14 @@ def overlay(runs: Iterable[Run], query: Query) -> ChartsAnswer:
 def _state_of(events: EventFolder) -> str:
     """Return a checksum that changes with every new point, value and note."""
     changes, newest = _newest.get(events, (-1, ""))
-    if changes != events.changes:  # to look at the lines of a thousand ranks takes a while
+    if changes != events.changes:  # the lines of a thousand ranks take a while
         lines = [(key, events.points(key)) for key in events.keys]
         newest = _checksum([(*key, len(of), *of[-1:].tolist()) for key, of in lines])
         _newest[events] = events.changes, newest
     return _checksum((newest, events.non_scalars.count, events.notes))
 
 
-# By folder of events that is open: its changes so far, and the checksum of its lines then.
+# Of each open folder of events: its changes, and the checksum of its lines after them.
 _newest: WeakKeyDictionary[EventFolder, tuple[int, str]] = WeakKeyDictionary()
 
 

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionRow:
-    """What a list says of a session. `ranks` are so many, or so many that are left of all; `idle`,
-    `limit` and `memory` are empty where it has ended."""
+    """A session as a row of a list.
+
+    `ranks` is their number, or how many of them are left. `idle`, `limit` and `memory` are empty if
+    the session has ended.
+    """
 
     name: str
     ranks: str
@@ -49,7 +52,7 @@ class SessionRow:
 
     @property
     def line(self) -> str:
-        """All of it in a line."""
+        """The row as a line of text."""
         ranks = f"{self.ranks} rank{'' if self.ranks == '1' else 's'} on {self.place}"
         last = f"last cell {self.last}" if self.last else ""
         idle = f"idle for {self.idle}, ends after {self.limit}" if self.idle else ""

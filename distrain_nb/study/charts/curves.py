@@ -10,7 +10,7 @@ import numpy as np
 from distrain_nb.run.charts.drawing import SIDE
 from distrain_nb.run.summary import short_number
 from distrain_nb.study.charts.axes import ValueAxis, goal_axis
-from distrain_nb.study.trial import POINTS_OF_CURVE
+from distrain_nb.study.run_curves import POINTS_OF_CURVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import Imported, exports, left_out, read_any
-from distrain_nb.layout.options import heading
 from distrain_nb.layout.place import moved
+from distrain_nb.layout.words import heading
 from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.cost import FormCosts

@@ -15,7 +15,7 @@ from distrain_nb.layout.place import place_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.options import Option
+    from distrain_nb.layout.option import Option
     from distrain_nb.layout.pool import Alternative
 
 

@@ -14,7 +14,7 @@ from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats import as_json
 from distrain_nb.layout.formats.pieces import camel
-from distrain_nb.layout.options import quoted, words_of
+from distrain_nb.layout.words import quoted, words_of
 from distrain_nb.ui.form.fields import Field
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.formats import Imported
-    from distrain_nb.layout.options import Option
+    from distrain_nb.layout.option import Option
     from distrain_nb.types import Json
 
 OWN_PREFIX = "own"  # their paths are `own.NAME`

@@ -7,8 +7,9 @@ from typing import Any
 
 from distrain_nb.layout import Layout, load, save, saved
 from distrain_nb.layout.files import FOLDER
-from distrain_nb.layout.options import printed, quoted
 from distrain_nb.layout.place import moved
+from distrain_nb.layout.text import printed
+from distrain_nb.layout.words import quoted
 
 
 class SavedLayouts:

@@ -1,9 +1,9 @@
-"""Orders to the replicas of a job, for a session elsewhere and for a run whose ranks may ask.
+"""Orders to the replicas of a job: of a session elsewhere, or of a run whose ranks may ask.
 
-`orders` in the job's folder has a line of JSON for each order, which every replica follows. It is
-opened at each look: a network file system then asks for what is new. `ordered/NUMBER` has the files
-of an order, and in `replicas/INDEX` what each replica leaves of it. Its `answer.json` is written
-last. Order 0 is the start.
+`orders` in the job's folder has a line of JSON for each order. Every replica follows each order. A
+replica opens the file at each look: only then does a network file system fetch new lines.
+`ordered/NUMBER` has the files of an order. `replicas/INDEX` below it has what a replica leaves of
+the order. Its `answer.json` is written last. Order 0 is the start.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ PROGRAM, VALUES = "program", "values"  # folders of an order
 START = 0
 _LINE = "order"  # in an archive
 
-# What is ordered, besides what a session is asked (`files/session.py`).
+# Orders, besides the requests to a session (`files/session.py`).
 CELL, STOP, LEAVE = "cell", "stop", "leave"
-# For a cell at work, whose number is the word `of`: an answer to a rank's question; whether
-# somebody can answer; which replicas have a rank at a prompt; what `files/prompts.py` has as a
-# request; and what ranks of other replicas reply to one.
+# Orders for a cell at work; the word `of` is the cell's number. They are an answer to a rank's
+# question; whether a user can answer; the replicas with a rank at a prompt; a request as in
+# `files/prompts.py`; and the replies of ranks of other replicas to a request.
 REPLY, HEARD, HOLD, REQUEST, REPLIES = "reply", "heard", "hold", "request", "replies"
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be done, with `words` that depend on it."""
+    """An order to all replicas, with words as its arguments."""
 
     number: int
     do: str
@@ -53,12 +53,12 @@ def folder_of(job: Path, number: int) -> Path:
 
 
 def place_of(job: Path, number: int, replica: int) -> Path:
-    """Return the folder of what a replica leaves of an order."""
+    """Return the folder for the files that a replica leaves of an order."""
     return folder_of(job, number) / "replicas" / str(replica)
 
 
 def give(job: Path, order: Order, files: Mapping[str, Path]) -> None:
-    """Have an order in the job's folder, with folders of files by their names."""
+    """Write an order with folders of files into the job's folder."""
     for name, source in files.items():
         target = str(folder_of(job, order.number) / name)
         shutil.copytree(str(source), target, symlinks=True, dirs_exist_ok=True)
@@ -66,7 +66,7 @@ def give(job: Path, order: Order, files: Mapping[str, Path]) -> None:
 
 
 def note(job: Path, line: bytes) -> None:
-    """Add an order whose files are there."""
+    """Append an order. Its files have to be there: a replica may read the line at once."""
     descriptor = os.open(str(job / ORDERS), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, line)
@@ -86,7 +86,7 @@ def packed(order: Order, files: Mapping[str, Path]) -> bytes:
 
 
 def unpack(job: Path, data: bytes) -> None:
-    """Have an order in the folder of a job that has been sent as an archive."""
+    """Write an order that was sent as an archive into a job's folder."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         line = archive.read(_LINE)
         archive.extractall(str(folder_of(job, int(json.loads(line)["number"]))))
@@ -94,34 +94,35 @@ def unpack(job: Path, data: bytes) -> None:
 
 
 class OrderReader:
-    """Reads the orders of a job in their turn."""
+    """Reads the orders of a job in turn."""
 
     def __init__(self, job: Path) -> None:
         self._path = job / ORDERS
         self._read_to = 0
 
     def new(self) -> List[Order]:
-        """Return those that have come since the last time."""
+        """Return the orders that have come since the last call."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._read_to)
                 data = file.read()
-        except OSError:  # nothing has been ordered yet, or the file system is away
+        except OSError:  # there is no order yet, or the file system is not reachable
             return []
+        # A line may still be on its way: the next call reads it whole.
         complete = data[: data.rfind(b"\n") + 1]
         self._read_to += len(complete)
         return [Order(**json.loads(line)) for line in complete.splitlines()]
 
 
 def answer(job: Path, number: int, replica: int, words: Mapping[str, Any]) -> None:
-    """Say what has come of an order."""
+    """Write a replica's answer to an order."""
     place = place_of(job, number, replica)
     place.mkdir(parents=True, exist_ok=True)
     replace_file(place / ANSWER, json.dumps(words).encode())
 
 
 def answer_of(job: Path, number: int, replica: int) -> Optional[Dict[str, Any]]:
-    """Return what a replica has said of an order; None where it is at work."""
+    """Return a replica's answer to an order; None while there is none."""
     try:
         return dict(json.loads((place_of(job, number, replica) / ANSWER).read_bytes()))
     except (OSError, ValueError):
@@ -129,14 +130,14 @@ def answer_of(job: Path, number: int, replica: int) -> Optional[Dict[str, Any]]:
 
 
 class Beats:
-    """Hears by their heartbeats whether the replicas of a job are there."""
+    """Tells by heartbeats which replicas of a job are silent."""
 
     def __init__(self, job: Path) -> None:
         self._job = job
-        self._last: Dict[int, Tuple[bytes, float]] = {}  # the beat, and since when it is that
+        self._last: Dict[int, Tuple[bytes, float]] = {}  # a beat, and its first time
 
     def silent(self, replicas: Iterable[int], seconds: float) -> List[int]:
-        """Return those that have been heard of, and not for so long."""
+        """Return the replicas that had a heartbeat, but no new one for so many seconds."""
         now = time.monotonic()
         for replica in replicas:
             beat, _ = self._last.get(replica, (b"", now))

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Sequence, Set, Union
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.functions import FOLDER_VARIABLE
-from distrain_nb.worker.rank import frameworks, interactive
+from distrain_nb.worker.rank import interactive, torch_groups
 from distrain_nb.worker.rank.later import make_on_demand
 from distrain_nb.worker.rank.program import (
     Piece,
@@ -51,7 +51,7 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, namespace, flags)
     interactive.begin()
-    frameworks.change_process_groups()
+    torch_groups.change_process_groups()
     for piece in pieces:
         tree = ast.parse(piece.text, piece.label)
         if not piece.is_cell or any(map(_is_main_guard, tree.body)):

@@ -1,11 +1,13 @@
-"""The process group of a rank that runs alone (`--as-rank`): it is PyTorch's `fake`, and answers.
+"""The process group of a rank that runs alone (`--as-rank`):
 
-Every other rank is taken to have what this one has. So a sum is its value times the size of the
-group, and what is gathered is its own. What rank 0 has broadcast, it has left in files, as it has
-run before; larger tensors keep the values of this rank. A tensor that only another rank knows is
-received as zeros. An object that only another rank knows ends the rank.
+PyTorch's `fake`, with answers.
 
-All collectives go through PyTorch's dispatcher, whoever calls them: DDP's reducer, FSDP, DTensor.
+Every other rank is taken to have the same values as this one. So a sum is its value times the size
+of the group, and a gathering has copies of its own value. Rank 0 has run before, and left in files
+what it broadcast. Tensors that are too large for that keep the values of this rank. A tensor that
+only another rank knows is received as zeros. An object that only another rank knows ends the rank.
+
+All collectives go through PyTorch's dispatcher: those of DDP's reducer, of FSDP, and of DTensor.
 """
 
 from __future__ import annotations

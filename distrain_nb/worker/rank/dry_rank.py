@@ -1,8 +1,8 @@
-"""A rank of a world that isn't there (`--as-rank`): it runs alone, for its first steps.
+"""A rank that runs alone for its first steps (`--as-rank`): the other ranks of its world don't run.
 
-Ranks that are tried take turns, in order: each has the machine for itself, the first that fails is
-the lowest, and those after it don't begin. Rank 0 is always the first, as others receive what it
-has sent. What a rank comes to is a fact, and lines in its log.
+Several such ranks take turns, in order: each has the machine for itself. If one fails, those after
+it don't begin. So the first that fails is the lowest. Rank 0 is always the first, since other ranks
+receive what it has sent. The outcome of a rank is a fact, and lines in its log.
 """
 
 from __future__ import annotations

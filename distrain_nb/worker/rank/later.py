@@ -1,7 +1,7 @@
-"""Definitions of the notebook that the program's text doesn't name, made when they are asked for.
+"""Definitions of the notebook that are made on demand: the program's text doesn't name them.
 
-`torch.load` and `pickle.load` find a class by its name in `__main__`, and so does
-`getattr(sys.modules["__main__"], name)`. There the notebook has all of its definitions.
+`torch.load` and `pickle.load` find a class by its name in `__main__`. So does
+`getattr(sys.modules["__main__"], name)`. In the notebook, `__main__` has all definitions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from distrain_nb.worker.rank.expected import NotAsInNotebook
 from distrain_nb.worker.rank.values import give
 
 LATER = "main.later"  # beside main.py: a JSON object
-LATER_VALUES = "main.later.values"  # the folder of their values, which share nothing
+LATER_VALUES = "main.later.values"  # the folder of their values: no two share an object
 
 
 class LaterStep(NamedTuple):
-    """A text that makes a definition, or something that the definition needs.
+    """A text to run: it makes a definition, or something that the definition needs.
 
-    It stands at `line` of the cell `label`; `label` is empty if it is of no cell. Without a line,
-    `text` names a variable or an attribute that gets its captured value."""
+    The text is at `line` of the cell `label`. `label` is empty if the text is of no cell. Without a
+    line, `text` is the name of a variable or an attribute: it gets its captured value.
+    """
 
     label: str
     line: int
@@ -30,7 +31,7 @@ class LaterStep(NamedTuple):
 
 
 class Later(NamedTuple):
-    """How a definition is made: its steps in order. Or why it can't be, as a clause."""
+    """The steps that make a definition, in order; or a clause that says why it can't be made."""
 
     steps: List[LaterStep]
     why: str = ""
@@ -42,7 +43,7 @@ def written(definitions: Dict[str, Later]) -> str:
 
 
 def read(folder: Path) -> Dict[str, Later]:
-    """Return the definitions of a program folder; none where it has no such file."""
+    """Return the definitions in a program's folder; none if it has no such file."""
     try:
         data = json.loads((folder / LATER).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -54,7 +55,7 @@ def read(folder: Path) -> Dict[str, Later]:
 
 
 def make_on_demand(folder: Path, namespace: Dict[str, Any], flags: int) -> None:
-    """Have a module, by its names, make these definitions when it is asked for them."""
+    """Let the module with these names make definitions when something asks for them."""
     definitions = read(folder)
     if definitions:
         namespace["__getattr__"] = _maker(definitions, folder, namespace, flags)
@@ -70,7 +71,7 @@ def _maker(
         if later is None:
             raise AttributeError(f"module '__main__' has no attribute '{name}'")
         if later.why:
-            # Not an AttributeError: pickle raises another one, without this message, in its place.
+            # Not an AttributeError: pickle replaces that by one without this message.
             raise NotAsInNotebook(
                 f"`{name}` of the notebook is not in the run, as the cell doesn't name it and it"
                 f" can't be made on demand: {later.why}. Name it in the cell"

@@ -21,10 +21,9 @@ from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
-from distrain_nb.worker.rank import expected, frameworks, interactive
+from distrain_nb.worker.rank import expected, interactive, jax_cluster, torch_groups, torch_store
+from distrain_nb.worker.rank.arguments import added_arguments
 from distrain_nb.worker.rank.later import LATER, make_on_demand
-from distrain_nb.worker.rank.package_state import ARGUMENTS_VARIABLE as ARGUMENTS_VARIABLE
-from distrain_nb.worker.rank.package_state import added_arguments as added_arguments
 from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -174,10 +173,10 @@ def add_packages() -> None:
 def prepare() -> None:
     """Change what programs find in their process, once, before the first runs."""
     interactive.begin()
-    frameworks.change_process_groups()
-    frameworks.serve_store()
-    frameworks.reduce()
-    frameworks.change_jax()
+    torch_groups.change_process_groups()
+    torch_store.serve_store()
+    torch_groups.reduce()
+    jax_cluster.change_jax()
 
 
 def run(folder: Path) -> Dict[str, Any]:

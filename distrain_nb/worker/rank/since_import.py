@@ -11,7 +11,8 @@ import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.rank.process_state import FIRST, TABLE, read, write
+from distrain_nb.worker.rank.process_setting import FIRST
+from distrain_nb.worker.rank.process_state import TABLE, read, write
 
 
 class SinceImport(NamedTuple):

@@ -22,7 +22,8 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.reduction.members import Connection, Group
+from distrain_nb.worker.reduction.connection import Connection
+from distrain_nb.worker.reduction.members import Group
 from distrain_nb.worker.reduction.protocol import Greeting, amount
 
 ACCEPTS_AGAIN_AFTER_S = 1.0

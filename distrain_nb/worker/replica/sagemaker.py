@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE, TUNED_VARIABLE
-from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
+from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 ROOT = Path("/opt/ml")
 

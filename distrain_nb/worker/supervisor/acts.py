@@ -1,8 +1,7 @@
-"""What a rank does, from what was seen of it for a while: it waits, computes, sleeps or is stuck.
+"""What a rank does, by what was seen of it for a while: it waits, computes, sleeps or is stuck.
 
-A rank gets somewhere if its children compute, bytes flow, its stack varies or a `for` loop goes on.
-One that waits for somebody whom this machine doesn't see, as a server, may have its answer any
-moment.
+A rank makes progress if its children compute, bytes flow, its stack varies, or a `for` loop goes
+on. A rank that waits for a process elsewhere, such as a server, may get its answer at any time.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _WAITING_FOR = (
     ("selectors.py", "a socket"),
 )
 _BELOW = ("a DataLoader worker", "a child process", "a program that it has started")
-_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/frameworks.py"
+_OF_TORCH, _OF_GROUPS = "torch/distributed/", "worker/rank/torch_groups.py"
 _PACKAGES = "site-packages/"
 _OF_WORKER, _OF_END = "distrain_nb/worker/", "worker/rank/ending.py"
 

@@ -18,8 +18,9 @@ from distrain_nb.worker.files.session import GET, NAMES, NAMES_FILE, PUT, RESTAR
 from distrain_nb.worker.files.status import Process
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics import writer
-from distrain_nb.worker.supervisor.crew import StayingChild, StayingCrew
 from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.staying_child import StayingChild
+from distrain_nb.worker.supervisor.staying_crew import StayingCrew
 from distrain_nb.worker.supervisor.supervisor import Supervisor
 
 TURN_S = 0.5

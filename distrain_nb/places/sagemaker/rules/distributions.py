@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 
-from distrain_nb.layout.case import older, releases
 from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.catalog.rows import Distribution
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.releases import older, releases
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import Problem, Repair, repair
 from distrain_nb.places.sagemaker.rules import rule, warning

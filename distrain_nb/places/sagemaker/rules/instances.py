@@ -8,9 +8,9 @@ from functools import partial
 
 from distrain_nb.layout.catalog.index import figure
 from distrain_nb.layout.catalog.rows import Instance
-from distrain_nb.layout.choices import accelerators_of
 from distrain_nb.layout.hardware import AMD64, TITLES, device_of, platform_of
 from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.machine_words import accelerators_of
 from distrain_nb.layout.pool import Alternative, Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.change import pools_with_alternatives

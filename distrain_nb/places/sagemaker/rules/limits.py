@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from distrain_nb.layout.case import is_of, releases
 from distrain_nb.layout.catalog.index import figure, limit
-from distrain_nb.layout.options import duration
+from distrain_nb.layout.durations import duration
+from distrain_nb.layout.releases import is_of, releases
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
 from distrain_nb.places.sagemaker.rules import rule, warning

@@ -7,9 +7,9 @@ from functools import partial
 from math import ceil
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.case import older, release, releases
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.releases import older, release, releases
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 from distrain_nb.layout.rules.engine import (
     Problem,

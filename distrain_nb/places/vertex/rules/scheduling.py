@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from distrain_nb.layout.catalog.index import figure, limit, short_name, topologies
-from distrain_nb.layout.options import duration
+from distrain_nb.layout.durations import duration
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout
 from distrain_nb.layout.rules.engine import (
