@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import distrain_nb as d
 from benchmarks.counting import Counting
 from benchmarks.machine import describe
-from distrain_nb.backends.remote.backend import CARRIER
+from distrain_nb.backends.remote.sharing import CARRIER
 from distrain_nb.places.ray.service import NEXT
 from distrain_nb.run import Run
 from distrain_nb.worker.files.folder import LOG_FILE

@@ -30,12 +30,12 @@ def generator_states() -> dict[str, Any]:
 def marks(states: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return what tells whether two states of a generator are one, by the modules; without states
     of the present ones."""
-    found = {}
+    digests = {}
     for name, state in (generator_states() if states is None else states).items():
         parts = [state.numpy()] if hasattr(state, "numpy") else state
         texts = [part.tobytes().hex() if hasattr(part, "tobytes") else part for part in parts]
-        found[name] = digest(repr(texts))
-    return found
+        digests[name] = digest(repr(texts))
+    return digests
 
 
 def restore_generators(before: Mapping[str, Any]) -> None:

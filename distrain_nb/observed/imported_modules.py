@@ -38,16 +38,16 @@ class ImportedModules:
 
     def look(self) -> None:
         """Keep the texts of modules that have been imported or reloaded since the last look."""
-        loaded, known = len(sys.modules), self._known
+        loaded, imports = len(sys.modules), self._known
         if loaded != self._loaded:
             self._loaded = loaded
             modules = dict(self._own_modules())
         else:  # a cell has hundreds of statements, and few import something
-            modules = {name: sys.modules[name] for name in known.keys() & sys.modules.keys()}
+            modules = {name: sys.modules[name] for name in imports.keys() & sys.modules.keys()}
         for name, module in modules.items():
             spec = getattr(module, "__spec__", None)
-            if name not in known or known[name].spec is not spec:
-                known[name] = _imported(module, surely=True)
+            if name not in imports or imports[name].spec is not spec:
+                imports[name] = _imported(module, surely=True)
 
     def is_known(self, name: str) -> bool:
         """Return whether the text is surely known of which a module was made."""
@@ -103,7 +103,7 @@ def _of_functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 def _version(file: Path) -> tuple[int, int] | None:
     """Return a file's time and size; None where it is gone."""
     try:
-        found = file.stat()
+        about = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return about.st_mtime_ns, about.st_size

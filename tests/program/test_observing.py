@@ -87,7 +87,7 @@ def test_a_cell_that_ran_before_is_said_to_be_unseen(shell: InteractiveShell) ->
     run(shell, "import os", "a = int('1')", f"b = {ASK}", "%load_ext distrain_nb", "c = int('1')")
     program = captured("print(a, b, c)")
     (unseen,) = (f for f in program.findings if f.code == "capture.unseen")
-    assert unseen.message.endswith("run these again to be sure: `a` (Cell In[2], line 1)")
+    assert unseen.message.endswith("run its cell again: `a` (Cell In[2], line 1)")
     assert "b = int(os.environ" in program.main  # as its text says
 
 

@@ -257,7 +257,7 @@ def beside(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def _drawn(program: Program) -> str:
     said = [f.message for f in program.findings if f.code == "capture.measured"]
-    return said[0].partition(": if this was drawn")[0] if said else ""
+    return said[0].partition(" may have been drawn")[0] if said else ""
 
 
 @pytest.mark.usefixtures("beside")

@@ -97,7 +97,7 @@ def test_without_an_observer_the_text_counts(kernel: Kernel) -> None:
     assert "b = dist.is_initialized()" in program.main
     assert "c = 1" in program.main
     (unseen,) = (f.message for f in program.findings if f.code == "capture.unseen")
-    assert unseen.endswith("run these again to be sure: `c` (Cell In[3], line 1)")
+    assert unseen.endswith("run its cell again: `c` (Cell In[3], line 1)")
 
 
 def test_of_a_script_it_is_said_that_nobody_saw_it(kernel: Kernel) -> None:

@@ -123,13 +123,18 @@ def _made_again(needs: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
 
 
 SHELL = re.compile(r"pass  # (?:(\w+) *= *(?:!|%sx\b)|%%\w.*? --out[ =](\w+))")
-_UNLESS = "so captured unless the text of {} asks for the rank or world"
 _BEFORE = (
-    "made while the extension wasn't watching (before `%load_ext distrain_nb`, or with"
-    f" `%distrain config observe=off`), {_UNLESS.format('a cell')}; run these again to be sure: "
+    "ranks get the notebook's values of what was made before the extension watched (before"
+    " `%load_ext distrain_nb`, or with `%distrain config observe=off`). If one depends on the rank"
+    " or world, run its cell again: "
 )
-_IN_SCRIPT = f"made in a script, where nobody watches, {_UNLESS.format('the script')}: "
-_BY_SHELL = "captured as a command gave it, whatever that asked about the rank or world: "
+_IN_SCRIPT = (
+    "a script isn't watched. Ranks get its values, except where its text asks for the rank or"
+    " world: "
+)
+_BY_SHELL = (
+    "ranks get what a command gave the notebook, whatever it asked about the rank or world: "
+)
 
 
 # -- statements that run again with other values --------------------------------------------------

@@ -32,16 +32,16 @@ def seeded_last(settings: Iterable[Setting], world: World) -> dict[str, Executed
 
 def _seeds(settings: Iterable[Setting], world: World) -> list[tuple[Executed, str]]:
     """Return the statements that seeded generators, in order, with the generators' modules."""
-    seeds = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
+    calls = [(s.executed, n) for s in settings if s.runs for n in s.names if SEEDS.fullmatch(n)]
     past, observed = world.history.executed, world.seen.observer.settings.seeded
-    seeds += [(e, s.name) for s in observed for e in past if is_at(s[:3], e.statement)]
-    found: list[tuple[Executed, str]] = []
-    for executed, name in sorted(seeds, key=lambda pair: pair[0].at):
+    calls += [(e, s.name) for s in observed for e in past if is_at(s[:3], e.statement)]
+    seeds: list[tuple[Executed, str]] = []
+    for executed, name in sorted(calls, key=lambda pair: pair[0].at):
         of_cuda = name.startswith("torch.cuda")
         named = [m for m in STATES if name.startswith(f"{m}.") and not of_cuda]
         # One of another package may seed all generators.
-        found += [(executed, module) for module in named or STATES]
-    return found
+        seeds += [(executed, module) for module in named or STATES]
+    return seeds
 
 
 def is_by_rank(seed: Executed, generator: str, world: World) -> bool:
@@ -61,20 +61,21 @@ def drawn(
     if not any(is_by_rank(executed, generator, world) for executed, generator in seeds):
         return
     names = _drawn_names(seeds, world)
-    told: dict[Executed, dict[str, None]] = {}
+    values_by_seed: dict[Executed, dict[str, None]] = {}
     for needed in needs.values():
         name, path = needed.root or needed.name, needed.name
         seed = _seed_of(name, names, world) if isinstance(needed.how, (Literal, Value)) else None
         if seed and not (_is_alike(name, world) or _is_repeated(path, world)):
-            told.setdefault(seed, {})[f"`{name.replace(':', '.')}`"] = None
-    for seed, values in told.items():
+            values_by_seed.setdefault(seed, {})[f"`{name.replace(':', '.')}`"] = None
+    for seed, values in values_by_seed.items():
         message = (
-            f"{', '.join(values)}: if this was drawn from the generator that {seed.statement.where}"
-            " seeds by the rank, every rank has the notebook's: draw it in the cell"
+            f"{', '.join(values)} may have been drawn from the generator that"
+            f" {seed.statement.where} seeds by the rank. Every rank has the notebook's: draw it in"
+            " the cell"
         )
         yield _finding(seed, message, world)
     since = world.seen.observer.settings.drawn_from()
-    places = {seed.statement.where for seed in told}
+    places = {seed.statement.where for seed in values_by_seed}
     for generator, executed in {g: e for e, g in seeds}.items():
         is_drawn_from = generator in since or not world.saw(executed.statement)
         there = generator.partition(".")[0] in roots and executed.statement.where not in places
@@ -104,7 +105,7 @@ def _drawn_names(seeds: Iterable[tuple[Executed, str]], world: World) -> dict[st
     for executed, generator in seeds:
         seeding.setdefault(executed.at, []).append(generator)
     by_rank: dict[str, Executed] = {}
-    found: dict[str, Executed] = {}
+    seed_by_name: dict[str, Executed] = {}
     for executed in world.history.executed:
         for generator in seeding.get(executed.at, ()):
             by_rank.pop(generator, None)
@@ -112,12 +113,14 @@ def _drawn_names(seeds: Iterable[tuple[Executed, str]], world: World) -> dict[st
                 by_rank[generator] = executed
         statement = executed.statement
         seed = _draws(executed, by_rank, world)
-        seed = seed or next((found[n] for n in _reads(executed, world) if n in found), None)
+        seed = seed or next(
+            (seed_by_name[n] for n in _reads(executed, world) if n in seed_by_name), None
+        )
         for name in statement.binds:
-            found.pop(name, None)
+            seed_by_name.pop(name, None)
         if seed and not statement.is_import:
-            found.update(dict.fromkeys(statement.binds | _changed(executed, world), seed))
-    return found
+            seed_by_name.update(dict.fromkeys(statement.binds | _changed(executed, world), seed))
+    return seed_by_name
 
 
 def _draws(executed: Executed, by_rank: Mapping[str, Executed], world: World) -> Executed | None:

@@ -60,10 +60,10 @@ def _unlike(module: ModuleType) -> Iterator[str]:
 def _lacked(module: ModuleType) -> Iterator[str]:
     """Yield the names that a module lacks, and that its file surely gives by now."""
     try:
-        given = _given_by(Path(str(module.__file__)).read_bytes())
+        names = _given_by(Path(str(module.__file__)).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return
-    for name in sorted(given - vars(module).keys()):
+    for name in sorted(names - vars(module).keys()):
         yield f"{module.__name__}.{name}"
 
 
@@ -71,9 +71,9 @@ def _lacked(module: ModuleType) -> Iterator[str]:
 def _given_by(text: bytes) -> frozenset[str]:
     """Return the names that a module's text surely gives: no statement deletes them."""
     tree = ast.parse(text)
-    given = bound_names([node for node in tree.body if isinstance(node, _SURE)])
+    names = bound_names([node for node in tree.body if isinstance(node, _SURE)])
     deleted = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and type(n.ctx) is ast.Del}
-    return frozenset(given - deleted - {"*"})
+    return frozenset(names - deleted - {"*"})
 
 
 def _is_same(text: bytes, file: str) -> bool:

@@ -171,13 +171,12 @@ def _finding(needed: Needed, difference: Difference) -> Finding:
     of = "rank 1 of 2" if difference.is_rank else "the notebook"
     if _is_of_module(needed):
         message = (
-            f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} where statements run again"
-            " that depend on the rank: move what changes it into the cell"
+            f"`{difference.path}` is {texts[0]} in {of}, but {texts[1]} if what depends on the rank"
+            " runs again: move what changes it into the cell"
         )
         return Finding("capture.process-bound", Severity.ERROR, where, message)
     message = (
-        f"`{difference.path}` is {texts[0]} in {of}, and {texts[1]} if the statements run again"
-        f" that made `{difference.name}` ({where}): move {where}, and what has changed"
-        f" `{difference.name}` since, into the cell"
+        f"`{difference.path}` is {texts[0]} in {of}, but {texts[1]} if {where} runs again: move"
+        f" {where} into the cell, and what has changed `{difference.name}` since"
     )
     return Finding("capture.process-bound", Severity.ERROR, needed.where[0], message)

@@ -251,7 +251,7 @@ class _Cells:
     def drawing(self, replay: Replay, but: set[str]) -> set[str]:
         """Return the cells that draw from a generator which another rank has elsewhere by then, up
         to one that seeds generators anew."""
-        draws, unlike, found = self.observer.draws, set[str](), set[str]()
+        draws, unlike, labels = self.observer.draws, set[str](), set[str]()
         seeding = {seed.label for seed in self.observer.settings.seeded}
         for label in self.labels:
             if label in but:
@@ -260,10 +260,10 @@ class _Cells:
                 proven = {g for g, mark in alone.items() if mark == kernel.get(g)}
                 unlike = {g for g in proven if alone[g] != other.get(g)}
             elif unlike & draws.drawn_by(label):
-                found.add(label)
+                labels.add(label)
                 if label in seeding:
                     break
-        return found
+        return labels
 
     def _before(self, labels: set[str]) -> set[str]:
         first = min(self.labels.index(label) for label in labels)
