@@ -106,7 +106,7 @@ def test_of_a_script_it_is_said_that_nobody_saw_it(kernel: Kernel) -> None:
     program = capture(Cell("Cell In[2]", "print(rank, rows, lr)"), 1, notebook)
     assert "rank = os.environ.get('RANK', '0')" in program.main
     (unseen,) = (f for f in program.findings if f.code == "capture.unseen")
-    assert unseen.message.startswith("made in a script, where nobody watches, so captured")
+    assert unseen.message.startswith("a script isn't watched")
     assert unseen.message.endswith(": `rows` (Cell In[1], line 3)")
 
 
