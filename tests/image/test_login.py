@@ -13,7 +13,7 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.recipe import Recipe
+from distrain_nb.image.image import Recipe
 from distrain_nb.image.registry import credentials
 from distrain_nb.image.registry.auth import AuthenticationError
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from .services.bases import BaseImage
     from .services.docker import Docker
-
-pytestmark = pytest.mark.brief
 
 GOOD = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 

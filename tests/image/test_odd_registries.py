@@ -28,8 +28,6 @@ from .services.odd import Said, odd_registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.brief
-
 DIGEST = "sha256:" + "a" * 64
 MANIFEST: dict[str, Any] = {
     "schemaVersion": 2,

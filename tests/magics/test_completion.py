@@ -10,7 +10,7 @@ import pytest
 from distrain_nb.magics.completion import without_breaks
 from tests.kernels import Kernel, kernel
 
-pytestmark = [pytest.mark.slow, pytest.mark.brief]
+pytestmark = pytest.mark.slow
 
 LAYOUT = """
 from distrain_nb.layout import Layout

@@ -9,8 +9,6 @@ import pytest
 
 from tests.kernels import Kernel, Outcome, kernel
 
-pytestmark = pytest.mark.brief
-
 TOKEN = "hf_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7"
 PLAIN = "correct-horse-battery"
 LONG = PLAIN * 40

@@ -11,7 +11,7 @@ import pytest
 
 from distrain_nb.program.advice import findings
 
-pytestmark = [pytest.mark.slow, pytest.mark.brief]
+pytestmark = pytest.mark.slow
 
 HEAD = """\
 import os, torch, torch.distributed as dist, webdataset as wds, datasets, distrain_nb.data

@@ -14,7 +14,7 @@ from distrain_nb.program.advice import findings
 if TYPE_CHECKING:
     from distrain_nb.findings import Finding
 
-pytestmark = [pytest.mark.slow, pytest.mark.brief]
+pytestmark = pytest.mark.slow
 
 HEAD = """\
 import os, torch, torch.distributed as dist, webdataset as wds, datasets

@@ -85,7 +85,7 @@ def test_a_module_named_train_trains_nothing(kernel: Kernel, place: Place) -> No
 def test_a_package_that_asks_whether_to_print_seeds_alike(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lightning's `seed_everything(42)` asks; what was drawn then had a warning."""
+    """Lightning's `seed_everything(42)` asks, and seeds all alike: nothing is to be said."""
     names: dict[str, Any] = {"__name__": "light", "__file__": "/lib/site-packages/light.py"}
     text = "import os, random\ndef seed_everything(n):\n    os.environ.get('RANK')"
     exec(f"{text}\n    random.seed(n)", names)
@@ -94,7 +94,7 @@ def test_a_package_that_asks_whether_to_print_seeds_alike(
     monkeypatch.setitem(sys.modules, "light", light)
     kernel.run("import light, random\nlight.seed_everything(42)\nx = [random.random()]")
     program = kernel.capture("print(x, light, random.random())")
-    assert "info" in {f.severity for f in program.findings if f.code == "capture.measured"}
+    assert not [f for f in program.findings if f.code == "capture.measured"]
     kernel.run("import os\nrandom.seed(int(os.environ.get('RANK', 0)))\nx = [random.random()]")
     program = kernel.capture("print(x, random.random())")
     seeded, drawn, _ = program.main.partition("x = [random.random()]")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tests.program.notebooks import Kernel, Place
 
-pytestmark = pytest.mark.brief
-
 MODE = "import os\nos.environ['OWN_MODE'] = 'module'\ndef mode(): return os.environ.get('OWN_MODE')"
 DIGITS = "import decimal\ndecimal.getcontext().prec = 7"
 PRECISION = "decimal.getcontext().prec"

@@ -14,7 +14,6 @@ from distrain_nb.errors import OptionError
 from distrain_nb.places.slurm import sbatch
 
 pytestmark = [
-    pytest.mark.brief,
     pytest.mark.slow,
     pytest.mark.skipif(not shutil.which("sbatch"), reason="needs Slurm's commands"),
 ]
