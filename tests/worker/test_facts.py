@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -408,30 +410,30 @@ def test_a_file_is_read_from_where_it_was_read_to(tmp_path: Path) -> None:
         kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
         kept.note(**calls((1, "all_reduce", "4", "line 2", False)))
     reader = FactReader(tmp_path)
-    assert reader.has_news() and not reader.has_news()
     before = reader.read()
     assert before[0][1]["calls"][0] is before[1][1]["calls"][0], "alike in both"
     with (tmp_path / FACTS_FOLDER / "rank-0.jsonl").open("ab") as file:
         file.write(b'{"kind":"torn"')
         file.flush()
-        assert reader.has_news() and reader.read() == before
+        assert reader.read() == before
         file.write(b"}\n")
     assert [fact["kind"] for fact in reader.read()[0]] == ["begin", "collectives", "torn"]
 
 
+@pytest.mark.parametrize("next_attempt", ["1", "2"], ids=["same attempt", "next attempt"])
 @pytest.mark.parametrize("facts", [0, 5], ids=["shorter", "longer"])
-def test_a_file_of_the_next_attempt_is_read_anew(
-    facts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_was_written_anew_is_read_anew(
+    facts: int, next_attempt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, kinds = FactReader(tmp_path), []
-    for attempt, count in (("1", 2), ("2", facts)):
+    for attempt, count, kind in (("1", 2, "of first"), (next_attempt, facts, "of next")):
         monkeypatch.setenv(record.ATTEMPT_VARIABLE, attempt)
         kept = FactRecord()
         kept.begin(tmp_path / FACTS_FOLDER, 0, 2)
         for _ in range(count):
-            kept.note(f"of {attempt}")
+            kept.note(kind)
         kinds.append([fact["kind"] for fact in reader.read()[0]])
-    assert kinds == [["begin", "of 1", "of 1"], ["begin", *["of 2"] * facts]]
+    assert kinds == [["begin", "of first", "of first"], ["begin", *["of next"] * facts]]
 
 
 def test_ranks_are_compared_for_a_part_of_the_time(
@@ -449,3 +451,29 @@ def test_ranks_are_compared_for_a_part_of_the_time(
         one.note(**weights(1, 0.5 + rank))
     assert comparison.look() == (), "five seconds later"
     assert [deviation.code for deviation in comparison.look()] == ["weights.differ"]
+
+
+def test_the_last_comparison_has_what_a_thread_is_about_to_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rank in range(2):
+        kept = FactRecord()
+        kept.begin(tmp_path / FACTS_FOLDER, rank, 2)
+        kept.note(**MODULE)
+        kept.note(**weights(1, float(rank)))
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> list[Deviation]:
+        begun.set()
+        assert goes_on.wait(60)
+        return compare(*arguments)
+
+    monkeypatch.setattr(comparing, "compare", slow)
+    comparison = FactComparison(tmp_path)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(comparison.compare)
+        assert begun.wait(60)
+        last = pool.submit(comparison.compare)
+        wait([last], timeout=0.2)
+        goes_on.set()
+        assert first.result() == last.result() != ()

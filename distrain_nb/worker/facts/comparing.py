@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
-from typing import Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from distrain_nb.worker.facts import deviations
 from distrain_nb.worker.facts.copies import loss_deviations, weight_deviations
@@ -74,15 +75,21 @@ class FactComparison:
     ) -> None:
         self._reader = FactReader(events_folder, ranks)
         self._ignored = frozenset(filter(None, ignored.split(",")))
+        self._sizes: Dict[str, int] = {}  # of what was compared last
         self._deviations: Tuple[Deviation, ...] = ()
         self._due = 0.0
+        # A supervisor compares for the last time while its thread may be about to find something.
+        self._lock = threading.Lock()
 
     def compare(self) -> Tuple[Deviation, ...]:
         """Return what deviates, as far as it is known. Raises LookupError, TypeError or ValueError
         for files of a version that has other fields."""
-        if self._reader.has_news():
-            self._deviations = tuple(compare(self._reader.read(), self._ignored))
-        return self._deviations
+        with self._lock:
+            sizes = self._reader.sizes()
+            if sizes != self._sizes:
+                self._deviations = tuple(compare(self._reader.read(), self._ignored))
+                self._sizes = sizes
+            return self._deviations
 
     def look(self) -> Tuple[Deviation, ...]:
         """Return what deviated lately. Compare for a tenth of the time at most: the facts of 1,024

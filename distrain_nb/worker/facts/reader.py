@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -23,9 +22,9 @@ from distrain_nb.worker.files.folder import FACTS_FOLDER
 
 
 class _File(NamedTuple):
-    """What has been read of a file: its first line, how many bytes, and their facts."""
+    """What has been read of a file: its last line, how many bytes, and their facts."""
 
-    head: bytes
+    last: bytes
     size: int
     facts: List[Fact]
 
@@ -42,13 +41,10 @@ class FactReader:
         self._ranks = None if ranks is None else tuple(ranks)
         self._files: Dict[str, _File] = {}
         self._calls: Dict[Tuple[Any, ...], Tuple[Any, ...]] = {}
-        self._seen: Dict[str, int] = {}
 
-    def has_news(self) -> bool:
-        """Return whether files have grown since this was last asked."""
-        sizes = {path.name: path.stat().st_size for path in self._paths()}
-        before, self._seen = self._seen, sizes
-        return sizes != before
+    def sizes(self) -> Dict[str, int]:
+        """Return the bytes of each file: equal sizes have equal facts."""
+        return {path.name: path.stat().st_size for path in self._paths()}
 
     def read(self) -> Facts:
         """Return the facts of the newest attempt, by rank. A line that is being written is left
@@ -70,24 +66,21 @@ class FactReader:
         return [path for path in paths if path.exists()]
 
     def _facts_in(self, path: Path) -> List[Fact]:
-        read_before = self._files.get(path.name, _File(b"", 0, []))
+        before = self._files.get(path.name, _File(b"", 0, []))
         try:
             with path.open("rb") as file:
-                is_shorter = os.fstat(file.fileno()).st_size < read_before.size
-                if is_shorter or file.read(len(read_before.head)) != read_before.head:
-                    read_before = _File(b"", 0, [])  # another attempt has written it anew
-                file.seek(read_before.size)
-                lines = file.read().split(b"\n")
+                file.seek(before.size - len(before.last))
+                if file.read(len(before.last)) != before.last:  # the file was written anew
+                    before = _File(b"", 0, [])
+                file.seek(before.size)
+                lines = file.read().split(b"\n")[:-1]
         except OSError:
             return []
-        ended_lines = lines[:-1]
-        size = read_before.size + sum(map(len, ended_lines)) + len(ended_lines)
-        head = read_before.head or (ended_lines[0] + b"\n" if ended_lines else b"")
-        facts = (
-            [*read_before.facts, *self._parsed(ended_lines)] if ended_lines else read_before.facts
-        )
-        self._files[path.name] = _File(head, size, facts)
-        return [*facts, *_mark_beside(path)]
+        if lines:
+            size = before.size + sum(map(len, lines)) + len(lines)
+            facts = [*before.facts, *self._parsed(lines)]
+            before = self._files[path.name] = _File(lines[-1] + b"\n", size, facts)
+        return [*before.facts, *_mark_beside(path)]
 
     def _parsed(self, lines: Sequence[bytes]) -> List[Fact]:
         facts = []
