@@ -13,7 +13,7 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.append import build
-from distrain_nb.image.image import Recipe
+from distrain_nb.image.recipe import Recipe
 from distrain_nb.image.registry import credentials
 from distrain_nb.image.registry.auth import AuthenticationError
 
