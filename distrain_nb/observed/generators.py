@@ -7,9 +7,9 @@ a seed by the rank, the rank decides too.
 from __future__ import annotations
 
 import sys
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.clock import undisturbed
 from distrain_nb.worker.fingerprint import digest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class CellDraws:
         """Note that a cell is about to run."""
         for records in (self.states, self.took, self._marks):
             records.pop(label, None)
-        self._now, self._at, self._modules = generator_states(), monotonic(), len(sys.modules)
+        self._now, self._at, self._modules = generator_states(), undisturbed(), len(sys.modules)
 
     def end(self, label: str, *, asked: bool) -> None:
         """Note that the cell has run, and whether it asked for the world."""
@@ -77,7 +77,7 @@ class CellDraws:
             self.states[label] = self._now
             self._marks[label] = began, ended
             imported = len(sys.modules) != self._modules
-            self.took[label] = 0.0 if imported else monotonic() - self._at
+            self.took[label] = 0.0 if imported else undisturbed() - self._at
         self._now = {}
 
     def began(self, label: str) -> Mapping[str, str]:

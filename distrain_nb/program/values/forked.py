@@ -15,6 +15,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from distrain_nb.observed import stop
+from distrain_nb.observed.clock import waited_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ def in_fork(work: Callable[[], Any], limit_s: float) -> Any:
         _answer(work, writing)
     os.close(writing)
     try:
-        answer = _read(reading, time.monotonic() + limit_s)
+        answer = _read(reading, child, limit_s)
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
@@ -71,14 +72,18 @@ def _answer(work: Callable[[], Any], writing: int) -> NoReturn:
         os._exit(0)
 
 
-def _read(reading: int, until: float) -> bytes:
-    """Return what a pipe gives until its end; nothing if that comes too late."""
+def _read(reading: int, child: int, limit_s: float) -> bytes:
+    """Return what a pipe gives until its end; nothing if that comes too late. What a busy machine
+    makes the child wait isn't counted, up to twice the limit."""
     parts: list[bytes] = []
+    begin = time.monotonic()
     while True:
-        ready, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()))
-        if not ready:
+        limit = limit_s + min(waited_s(child), 2 * limit_s)
+        left = begin + limit - time.monotonic()
+        if left <= 0:
             return b""
-        part = os.read(reading, 2**16)
-        if not part:
+        ready, _, _ = select.select([reading], [], [], left)
+        part = os.read(reading, 2**16) if ready else b""
+        if ready and not part:
             return b"".join(parts)
         parts.append(part)
