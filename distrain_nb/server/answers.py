@@ -15,7 +15,7 @@ from distrain_nb.server.access import check_home, run_of, study_of
 from distrain_nb.study.answers import answer as answer_study
 from distrain_nb.study.importances import Importances
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.supervisor.heartbeat import note_watched
+from distrain_nb.worker.supervisor.heartbeat import note_drawn, note_watched
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,8 @@ def run_answer(store: Store, query: Query, number: str, path: str) -> Answer:
     run = run_of(store, query, number)
     if "watching" in query:
         _note_watched(run.folder)
+    if query.get("watching") == "charts":
+        note_drawn(run.folder)
     return answer(run, path, query)
 
 

@@ -12,7 +12,7 @@ from distrain_nb.config import home
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, LiveWidget, answers, mark
-from distrain_nb.worker.supervisor.heartbeat import is_watched
+from distrain_nb.worker.supervisor.heartbeat import is_drawn, is_watched
 
 if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
@@ -82,9 +82,8 @@ class LiveView:
     def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
         self._behind = self._behind or changed
-        served = is_watched(self._metrics.folder)  # the page has lines and charts from its server
-        if served:
-            pass
+        if is_watched(self._metrics.folder):
+            pass  # the page has the lines from its server
         elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
             self._send_whole()
         elif changed:
@@ -93,7 +92,7 @@ class LiveView:
         current = _now(summary)
         if {**self._run.summary, "now": current["now"]} != current:
             self._run.summary = current
-        if not served:
+        if not is_drawn(self._metrics.folder):
             self.draw()
 
     def draw(self, *, last: bool = False) -> None:

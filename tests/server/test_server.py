@@ -22,7 +22,7 @@ from distrain_nb.server.access import is_own
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import event_format, writer
-from distrain_nb.worker.supervisor.heartbeat import is_watched
+from distrain_nb.worker.supervisor.heartbeat import is_drawn, is_watched
 from tests.conftest import eventually
 from tests.disks import read_only
 from tests.server.servers import Server, jupyter_server, stripping_proxy
@@ -146,8 +146,10 @@ def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client)
     run = stored_run(store)
     client.get(f"distrain/runs/{run.id}/summary")
     assert not is_watched(run.folder)
-    client.get(f"distrain/runs/{run.id}/summary", params={"watching": "1"})
-    assert is_watched(run.folder)
+    client.get(f"distrain/runs/{run.id}/summary", params={"watching": "log"})
+    assert is_watched(run.folder) and not is_drawn(run.folder)
+    client.get(f"distrain/runs/{run.id}/summary", params={"watching": "charts"})
+    assert is_drawn(run.folder)
     long_ago = time.time() - 60
     os.utime(run.folder / WATCHED_FILE, (long_ago, long_ago))
     assert not is_watched(run.folder)

@@ -13,8 +13,8 @@ from distrain_nb.run.summary import summary_of
 from distrain_nb.saved.tail import Tail
 from distrain_nb.ui.live import LiveView
 from distrain_nb.ui.monitor import NOTHING
-from distrain_nb.worker.files.folder import WATCHED_FILE
-from distrain_nb.worker.supervisor.heartbeat import note_watched
+from distrain_nb.worker.files.folder import DRAWN_FILE
+from distrain_nb.worker.supervisor.heartbeat import note_drawn, note_watched
 
 from .runs import RunFolder
 
@@ -30,9 +30,10 @@ def test_the_kernel_draws_no_charts_that_the_page_has_from_its_server(run: RunFo
     summary = summary_of(cast("Run", run))
     view = LiveView(summary, Tail(), Metrics(run.folder), lambda path, query: {})
     note_watched(run.folder)
+    note_drawn(run.folder)
     view.show(summary, NOTHING, changed=False)
     assert not view.charts.widgets
-    (run.folder / WATCHED_FILE).unlink()
+    (run.folder / DRAWN_FILE).unlink()  # a page without our extension has the log alone
     view.show(summary, NOTHING, changed=False)
     assert view.widget.children[1:] == view.charts.widgets != ()
 
@@ -40,6 +41,6 @@ def test_the_kernel_draws_no_charts_that_the_page_has_from_its_server(run: RunFo
 def test_the_last_charts_are_drawn_for_every_page(run: RunFolder) -> None:
     summary = summary_of(cast("Run", run))
     view = LiveView(summary, Tail(), Metrics(run.folder), lambda path, query: {})
-    note_watched(run.folder)
+    note_drawn(run.folder)
     view.draw(last=True)
     assert view.widget.children[1:] == view.charts.widgets != ()

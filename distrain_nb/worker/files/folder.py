@@ -80,6 +80,7 @@ CANCEL_FILE = "cancel"  # by anybody: stop the run; why, where a study only want
 # Empty files: that one is there, or when it was last touched, is all that it says.
 SAVED_FILE = "saved"  # by the supervisor: all ranks have saved, and may end
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
+DRAWN_FILE = "drawn"  # and the charts
 
 LOOK_FILE = "look"  # `ID SAMPLES`, by anybody: ranks write their stacks (`rank/stacks.py`)
 

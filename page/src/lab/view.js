@@ -63,7 +63,7 @@ async function began(place, path, home, created) {
  * @returns {View}
  */
 export function openServed(model, code) {
-  const run = openRun(model);
+  const run = openRun(model, "charts");
   const charts = new ServedCharts(model, code);
   const root = element("div", { class: "distrain-live" }, run.root, charts.root);
   return { root, moved: run.moved, end: () => { run.end(); charts.close(); } };

@@ -52,8 +52,9 @@ function receiveBatches(log, source) {
  * @param {HTMLElement} root
  * @param {Log} log
  * @param {RunSource} source
+ * @param {"log" | "charts"} watching
  */
-function look(root, log, source) {
+function look(root, log, source, watching) {
   let summarized = 0;
   let pause = SHORTEST_PAUSE_MS;
   let closed = false;
@@ -66,7 +67,7 @@ function look(root, log, source) {
     const before = source.summary;
     if (Date.now() - summarized >= SUMMARY_EVERY_MS) {
       summarized = Date.now();
-      source.learn(await source.ask("summary", { watching: 1 }));
+      source.learn(await source.ask("summary", { watching }));
     }
     const isNew = await log.refresh() || stateOf(source.summary) !== stateOf(before);
     pause = isNew ? SHORTEST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * LONGER);
@@ -97,9 +98,11 @@ function stateOf({ state, phase, progress }) { return JSON.stringify([state, pha
 
 /**
  * @param {Model<RunState>} model
+ * @param {"log" | "charts"} [watching] what the page has from its server: `charts` where whoever
+ *   opens this view draws them too, so that the kernel needn't
  * @returns {View}
  */
-export function openRun(model) {
+export function openRun(model, watching = "log") {
   const root = element("section", { class: `distrain ${LITERAL}`, role: "region", "aria-label": "run" });
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
@@ -110,7 +113,7 @@ export function openRun(model) {
   const toolbar = new Toolbar(root, source);
   source.listeners.push(() => toolbar.relabel());
   const ends = [
-    receiveBatches(toolbar.log, source), look(root, toolbar.log, source), endStop,
+    receiveBatches(toolbar.log, source), look(root, toolbar.log, source, watching), endStop,
     () => head.close(), () => toolbar.close(), () => source.close(),
   ];
   const refocus = keepFocus(root);
