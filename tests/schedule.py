@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+from zlib import crc32
 
 from xdist.scheduler import LoadScopeScheduling
 
@@ -55,6 +56,8 @@ UNKNOWN_S = 1.0  # for a test that no run has recorded
 
 # A variable with the time (seconds of Unix) at which a run has to have ended, if it must. Units
 # that would take longer are left out, and the next such run on this machine begins with them.
+# Groups come in an order drawn by the commit: if the shortest were always last, some would never
+# run where no cache outlives a run.
 UNTIL = "SUITE_UNTIL"
 
 Durations = dict[str, "float | dict[str, float]"]
@@ -72,6 +75,7 @@ class LongestFirst(LoadScopeScheduling):
         self._changed = changed_folders(ROOT)
         self._until = float(os.environ.get(UNTIL, "inf"))
         self._left = left() if UNTIL in os.environ else set[str]()
+        self._chance = _commit(ROOT) if UNTIL in os.environ else ""
         self._left_out: list[str] = []
 
     def _split_scope(self, nodeid: str) -> str:
@@ -89,6 +93,7 @@ class LongestFirst(LoadScopeScheduling):
             {name: duration for name, duration in waiting.items() if name in urgent} or waiting,
             started,
             {group for groups in self._started.values() for group in groups},
+            self._chance,
         )
         for group in groups_of(chosen):
             if group not in started:
@@ -133,6 +138,11 @@ def keep_left(units: list[str]) -> None:
     left_file().write_text(json.dumps(units), "utf-8")
 
 
+def _commit(root: Path) -> str:
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "no commit"
+
+
 def changed_folders(root: Path) -> set[str]:
     """List folders and test files with uncommitted changes: `tests/ui` is about `…/ui/form`."""
     command = ["git", "-C", str(root), "status", "--porcelain", "--no-renames"]
@@ -146,18 +156,23 @@ def changed_folders(root: Path) -> set[str]:
     return names
 
 
-def choose(waiting: Mapping[str, float], started: list[str], taken: set[str]) -> str:
+def choose(
+    waiting: Mapping[str, float], started: list[str], taken: set[str], chance: str = ""
+) -> str:
     """Choose the unit that a process runs next: of a file, the first that waits.
 
     Args:
         waiting: Units that nobody runs yet, with their seconds.
         started: Groups of which this process has run units.
         taken: Groups of which any process has.
+        chance: A text by which groups are drawn. Without one, those that take longest come first.
     """
     left: dict[str, float] = defaultdict(float)
     for name, duration in waiting.items():
         for group in set(groups_of(name)):
             left[group] += duration
+    if chance:
+        left = {group: crc32(f"{chance} {group}".encode()) for group in left}
 
     def rank(name: str) -> tuple[int, float, float]:
         file, shared = groups_of(name)
