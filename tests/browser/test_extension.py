@@ -165,6 +165,8 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(
     expect(stopped).to_contain_text("cancelled")
 
     older = [stored_run(store, f"{number}\n").id for number in range(105)]
+    # All of them, or the last ones would be said together with the run that ends below.
+    expect(panel.get_by_role("button", name=f"#{older[-1]} ", exact=False)).to_be_visible()
     expect(panel.locator("ul[aria-label='runs'] li")).to_have_count(100)
     together = page.locator(".Toastify__toast", has_text="runs have ended")
     expect(together.first).to_contain_text("succeeded")  # not one for each
