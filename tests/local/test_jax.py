@@ -150,7 +150,7 @@ class FourGpus(gpus.Gpus):
     def open(cls, name=""):
         return cls(None, 4)
 
-frameworks.Gpus = FourGpus
+jax_cluster.Gpus = FourGpus
 os.environ.update({place!r})
 jax_cluster.change_jax()
 from jax._src import clusters
