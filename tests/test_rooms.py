@@ -223,24 +223,51 @@ def test_only_places_name_a_cloud() -> None:
     assert naming == known
 
 
-def test_what_tests_benchmarks_and_scripts_import_is_there() -> None:
+def test_what_tests_benchmarks_and_scripts_name_is_there() -> None:
     """No test runs most benchmarks, and slow tests are not even read by `make test`: one import
     that fails there ends the whole rest of the suite."""
     root = PACKAGE.parent
-    nodes = (
-        (file, node)
+    missing = [
+        f"{file.relative_to(root)}: {module}.{name}"
         for folder in ("benchmarks", "scripts", "tests")
         for file in (root / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(FRONT)
-    )
-    missing = [
-        f"{file.name}: {node.module}.{alias.name}"
-        for file, node in nodes
-        for alias in node.names
-        if alias.name not in bound_in(str(node.module))
+        for module, name in named_in(ast.parse(file.read_text(encoding="utf-8")))
+        if bound_in(module).isdisjoint((name, "__getattr__"))
     ]
     assert not missing
+
+
+def named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield what is imported from modules of the package, and `module.name`, also as texts that
+    `monkeypatch.setattr(module, "name", …)` takes."""
+    modules: dict[str, str] = {}
+    nodes = [*ast.walk(tree)]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(FRONT):
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                yield str(node.module), alias.name
+                if is_module(module):
+                    modules[alias.asname or alias.name] = module
+    for node in nodes:  # another thing of that name
+        if isinstance(node, ast.arg):
+            modules.pop(node.arg, None)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            modules.pop(node.id, None)
+    for node in nodes if modules else ():
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="setattr" | "delattr"),
+                args=[ast.Name(id=holder), ast.Constant(value=str(name)), *_],
+            ) if holder in modules:
+                yield modules[holder], name
+            case ast.Attribute(value=ast.Name(id=holder), attr=name) if holder in modules:
+                yield modules[holder], name
+
+
+def is_module(name: str) -> bool:
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
 
 
 @cache
@@ -248,6 +275,7 @@ def bound_in(module: str) -> set[str]:
     """Read the names that a module binds, and its submodules: clouds' SDKs needn't be there."""
     path = PACKAGE.parent.joinpath(*module.split("."))
     names = {child.stem for child in path.iterdir()} if path.is_dir() else set[str]()
+    names |= {"__file__", "__name__", "__doc__", "__dict__", "__version__"}
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     waiting: list[ast.AST] = [ast.parse(file.read_text("utf-8"))] if file.exists() else []
     while waiting:
@@ -259,8 +287,6 @@ def bound_in(module: str) -> set[str]:
             continue
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names.update(alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Dict):  # names that `__getattr__` gives, in a table
-            names.update(str(key.value) for key in node.keys if isinstance(key, ast.Constant))
         only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         waiting += node.orelse if only_types else ast.iter_child_nodes(node)
     return names
