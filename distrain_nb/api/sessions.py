@@ -16,8 +16,8 @@ from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.api.source import Source
 from distrain_nb.api.submission import submit
-from distrain_nb.backends.base import HoldsSessions
 from distrain_nb.backends.options import declared
+from distrain_nb.backends.sessions import HoldsSessions
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout.durations import duration, seconds

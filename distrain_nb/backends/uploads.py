@@ -24,7 +24,8 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.disk import files_below, readable_size, replace_file
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import AnyBackend, AnyJob
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.job import AnyJob
 
 CACHE = "cache/digests"
 AT_ONCE = 8

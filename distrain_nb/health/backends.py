@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.settings import is_detected
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.health import doctor
 from tests.places.conftest import Describe
 from tests.places.stand_ins import ACCOUNT, PROJECT, TOKEN, metadata_server, sagemaker, serving

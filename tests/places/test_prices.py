@@ -14,8 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from distrain_nb import api
 from distrain_nb.api import cost
 from distrain_nb.backends import prices
-from distrain_nb.backends.cost import Money, NoPrice, RunCost
-from distrain_nb.backends.prices import A_DAY_S, CACHE, LOOKUP, price_of
+from distrain_nb.backends.cost import RunCost
+from distrain_nb.backends.price import Money, NoPrice
+from distrain_nb.backends.price_list import A_DAY_S, CACHE
+from distrain_nb.backends.price_lookup import LOOKUP
+from distrain_nb.backends.prices import price_of
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.jobs import observed

@@ -12,7 +12,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from distrain_nb.backends.base import Backend, Handle, Health, Job, packages
+from distrain_nb.backends.base import Backend, Handle
+from distrain_nb.backends.checks import Health, packages
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.carrier_start import may_start, start_carrier
 from distrain_nb.backends.remote.options import RemoteOptionsT, delete_variables

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
+from distrain_nb.backends.cost_watch import CostWatch
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.prices import CostWatch
 from distrain_nb.backends.remote.attempts import (
     HangNotes,
     attempt_label,

@@ -24,7 +24,7 @@ from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import AnyJob
+    from distrain_nb.backends.job import AnyJob
 
 
 @dataclass(frozen=True)

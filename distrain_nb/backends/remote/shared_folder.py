@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, files_of_worker, with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of

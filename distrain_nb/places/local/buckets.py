@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from distrain_nb.backends.base import named
+from distrain_nb.backends.job import named
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import OptionError
 from distrain_nb.program.program import report

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.base import login, packages
+from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
@@ -18,8 +18,8 @@ from distrain_nb.places.sagemaker.sdk import foreign, sdk_object
 from distrain_nb.types import JsonObject, Value
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Check
-    from distrain_nb.backends.cost import Price
+    from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.price import Price
     from distrain_nb.backends.settings import Settled
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec

@@ -16,7 +16,7 @@ from distrain_nb.layout.durations import seconds
 from distrain_nb.places.sagemaker.channels import Channel
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
     from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")

@@ -15,7 +15,7 @@ from distrain_nb.places.slurm import sbatch, sinfo
 from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
 

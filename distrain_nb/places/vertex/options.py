@@ -12,7 +12,7 @@ from distrain_nb.backends.remote.options import CloudOptions, no_secret, variabl
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
     from distrain_nb.types import Json
 
 LONGEST_LABEL, MOST_LABELS = 64, 64

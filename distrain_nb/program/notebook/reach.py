@@ -21,7 +21,8 @@ from functools import cached_property, lru_cache, partial
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from distrain_nb.observed.watch import ASKED, asked_variable, is_launchers
+from distrain_nb.observed.launcher_variables import asked_variable, is_launchers
+from distrain_nb.observed.world_functions import ASKED
 from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.making import codes_in, global_names
 from distrain_nb.worker.fingerprint import dict_of, own_name

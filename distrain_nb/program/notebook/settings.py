@@ -17,8 +17,8 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.launcher_variables import is_inherited
 from distrain_nb.observed.process import SEEDS
-from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.deleted import deleted_imports
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
