@@ -18,7 +18,7 @@ from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import NoOptions, declared
 from distrain_nb.backends.plan import BuildsImage, InstallsPackages, Plan
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.options import short_name
+from distrain_nb.backends.remote.names import short_name
 from distrain_nb.backends.sessions import HoldsSessions
 from distrain_nb.backends.uploads import with_uploads
 from distrain_nb.cluster import choose, framework_of

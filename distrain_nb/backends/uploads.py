@@ -92,7 +92,7 @@ class Folder:
         cached = _cached_hashes(cache)
         hashes = {n: h for n, (size, at, h) in cached.items() if (size, at) == self._version(n)}
         missing = [file for file in self.files if file.name not in hashes]
-        from distrain_nb.program.program import ByteCounter
+        from distrain_nb.program.progress import ByteCounter
 
         meter = ByteCounter(f"reading {self.source}", sum(item.size for item in missing))
         now = time.time_ns()

@@ -9,7 +9,7 @@ from html import escape
 from distrain_nb.backends.checks import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 
 __all__ = ["Check", "Health", "Report", "doctor"]
 

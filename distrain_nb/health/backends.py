@@ -13,7 +13,7 @@ from distrain_nb.backends.settings import is_detected
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 
 if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options

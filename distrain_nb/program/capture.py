@@ -58,7 +58,8 @@ from distrain_nb.program.requirements import (
     unknown_modules,
     with_backend,
 )
-from distrain_nb.program.values.data import data_of, starts_tensorflow
+from distrain_nb.program.values.data import data_of
+from distrain_nb.program.values.tensorflow_values import starts_tensorflow
 from distrain_nb.repairs import append_line, write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first

@@ -18,7 +18,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room
 from distrain_nb.study.launching import trial_run
-from distrain_nb.worker.files.disk import give_up_reserve, reserve
+from distrain_nb.worker.files.reserve import give_up_reserve, reserve
 from distrain_nb.worker.files.status import State, Status
 
 # What is given up when the disk is full, for room to say so.

@@ -21,10 +21,11 @@ from typing import NamedTuple
 from distrain_nb.backends.remote.replica_files import labels_of
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
 from distrain_nb.worker.files.orders import HEARD, HOLD, REPLIES, REPLY, REQUEST
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 REPLIES_WITHIN_S = 10.0

@@ -17,7 +17,7 @@ def refuse_job_secrets(job: Job[RemoteOptions], program: Path) -> None:
 
     *program* is the folder with the job's program.
     """
-    from distrain_nb.program.program import report
+    from distrain_nb.program.progress import report
 
     report("looking for secrets")
     refuse_secrets(program, _readable(job.options), job.allowed_secrets)

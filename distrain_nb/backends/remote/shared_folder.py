@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, files_of_worker, with_bytecode
-from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
+from distrain_nb.backends.remote.names import run_name
+from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.replica_files import (
     ended_at,
     first_failure,
@@ -33,6 +34,7 @@ from distrain_nb.backends.remote.replica_files import (
 )
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
+from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError, shown

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.uploads import Upload
 from distrain_nb.layout import Layout
@@ -109,7 +109,7 @@ class Submission:
         of variables have a file of their own until the job is submitted."""
         raw = asdict(self)
         raw[_SPEC] = raw.pop("spec")
-        options.store_variables(raw[_SPEC].pop("variables", {}), folder)
+        variables.store_variables(raw[_SPEC].pop("variables", {}), folder)
         replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod
@@ -119,7 +119,7 @@ class Submission:
         raw = fields.load(path)
         submission = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
         return replace(
-            submission, spec={**submission.spec, "variables": options.stored_variables(folder)}
+            submission, spec={**submission.spec, "variables": variables.stored_variables(folder)}
         )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
-from distrain_nb.backends.remote.options import CloudOptions, no_secret
+from distrain_nb.backends.remote.options import CloudOptions
+from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.durations import seconds
 from distrain_nb.places.sagemaker.channels import Channel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.service import Gone, Observed, Stored
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.errors import OptionError
@@ -20,8 +20,8 @@ from distrain_nb.places.sagemaker.client import code_of, plain_words
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.jobs import INVALID, created, is_missing, readable, refuse_deleted
 from distrain_nb.places.sagemaker.request import RequestParts
+from distrain_nb.places.sagemaker.run_output import RunOutput
 from distrain_nb.places.sagemaker.service import SageMakerService
-from distrain_nb.places.sagemaker.storage import RunOutput
 from distrain_nb.places.sagemaker.tuning_request import read
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
@@ -233,7 +233,7 @@ class StudyService(SageMakerService):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         definition = read(request)["TrainingJobDefinition"]
-        environment = options.restored_variables(definition["Environment"], self.spec.variables)
+        environment = variables.restored_variables(definition["Environment"], self.spec.variables)
         completed = {**definition, "Environment": environment}
         return {**request, "TrainingJobDefinition": cast("Json", completed)}
 

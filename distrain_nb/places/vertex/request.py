@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import plain_variables, secrets
+from distrain_nb.backends.remote.variables import plain_variables, secrets
 from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Pool, Role
 from distrain_nb.layout.formats.form import IMAGE, image_of

@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
-from distrain_nb.layout.catalog.index import counts, current, limit, short_name, takers, topologies
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import counts, limit, short_name, takers, topologies
 from distrain_nb.layout.catalog.rows import Machine
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Choice

@@ -28,7 +28,8 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.notebook.history import first_line
-from distrain_nb.program.notebook.reach import asks_machine, name_of, needs_group
+from distrain_nb.program.notebook.process_objects import name_of, needs_group
+from distrain_nb.program.notebook.reach import asks_machine
 from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.observed.objects import CHANGING
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
-from distrain_nb.program.notebook.reach import asks_machine, member, name_of, resolve
+from distrain_nb.program.notebook.process_objects import name_of
+from distrain_nb.program.notebook.reach import asks_machine, member, resolve
 from distrain_nb.worker.rank.process_state import TABLE, setters
 
 if TYPE_CHECKING:

@@ -23,12 +23,14 @@ from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.cost import FormCosts
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.outputs import FormOutputs
 from distrain_nb.ui.form.own import from_line as own_from_line
 from distrain_nb.ui.form.own import from_request, own_words, with_own
+from distrain_nb.ui.form.page_order import PageOrder
 from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import not_in_form, options, view
-from distrain_nb.ui.form.widget import ACTIONS, FormOutputs, FormWidget, PageOrder
+from distrain_nb.ui.form.widget import ACTIONS, FormWidget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

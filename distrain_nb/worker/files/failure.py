@@ -13,8 +13,8 @@ from typing import Iterable, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import EXIT, MEMORY, PROGRAM, Cause
-from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import FAILURE_FILE
+from distrain_nb.worker.files.reserve import use_reserve
 from distrain_nb.worker.files.status import Process
 
 # A process's sockets close before its parent hears of its death, so a peer's "connection closed"

@@ -11,8 +11,8 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import ORPHANED, Cause
-from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
+from distrain_nb.worker.files.reserve import use_reserve
 from distrain_nb.worker.machine.system import process_stat
 
 TAKEN_UP_WITHIN_S = 30.0

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.child import Child
@@ -46,7 +46,7 @@ class Crew:
         Raises OSError if the disk has no room for its last words.
         """
         if not self._children:  # a further attempt has the reserve already
-            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
         self._children = start(folder, launch, ports, output)
         return self._children
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import session as rank_session
@@ -129,7 +129,7 @@ class StayingCrew(Crew):
                 }
             )
         with suppress(OSError):  # after the orders, so that ranks don't wait for these files
-            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
         self._children = children
         return children
 

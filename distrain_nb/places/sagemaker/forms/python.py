@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats.pieces import (
     Imported,
     MappingReader,

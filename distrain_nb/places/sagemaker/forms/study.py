@@ -17,7 +17,6 @@ from distrain_nb.places.sagemaker.forms.request import from_training_job
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
-    arguments_of,
     count,
     is_whole,
     items,
@@ -28,6 +27,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
+from distrain_nb.tuning.formats.python import arguments_of
 from distrain_nb.tuning.place import PythonStudies
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, snake, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread

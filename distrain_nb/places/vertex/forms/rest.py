@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import as_json
 from distrain_nb.layout.formats.pieces import Imported

@@ -20,7 +20,6 @@ from distrain_nb.places.vertex.forms.specs import from_specs
 from distrain_nb.tuning.formats import stopping
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
-    arguments_of,
     count,
     is_whole,
     items,
@@ -32,6 +31,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
+from distrain_nb.tuning.formats.python import arguments_of
 from distrain_nb.tuning.place import PythonStudies
 from distrain_nb.tuning.spec import (
     Categorical,
