@@ -239,12 +239,6 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             now.backend_texts,
         )
 
-    def to_new_cell(self) -> None:
-        """Offer the head as the next cell; from a cell that is running."""
-        from IPython import get_ipython
-
-        get_ipython().set_next_input(f"{self.line}\n")
-
     def close(self) -> None:
         """Take the form off the page."""
         self.widget.close()
