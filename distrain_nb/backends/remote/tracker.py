@@ -1,4 +1,4 @@
-"""What ranks that run elsewhere are told of their run in MLflow, so that rank 0 goes on with it."""
+"""The variables by which rank 0 elsewhere continues its run in MLflow."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ RUN_LABEL = "distrain_run"
 PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
-# NCCL finds the Reduction Server's plugin by itself; that it has is said nowhere but in its log.
+# NCCL finds the Reduction Server's plugin by itself. Only its log shows whether it did.
 SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"

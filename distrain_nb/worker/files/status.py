@@ -43,8 +43,10 @@ class State(str, Enum):
 
 
 class Ending(NamedTuple):
-    """How an attempt ends, as soon as that is decided: the state, what is said of it, and its
-    cause's kind; both are empty where what ranks have left says it."""
+    """The end of an attempt, as soon as it is decided: the state, the error, and the cause's kind.
+
+    Error and kind are empty if the files of the ranks have them.
+    """
 
     state: State
     error: str = ""
