@@ -76,7 +76,7 @@ class Folder:
             raise DistrainError(f"{error.filename} can't be read: {error.strerror}") from None
         for item in files:
             if not (item.name.isprintable() and _is_utf8(item.name)):
-                raise DistrainError(f"no bucket takes the name {item.name!r} of a file")
+                raise DistrainError(f"no bucket accepts the file name {item.name!r}")
         return cls(source, files, tuple(sorted(passed_over)))
 
     @cached_property

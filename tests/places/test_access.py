@@ -180,7 +180,7 @@ def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
 ) -> None:
     with sagemaker({}) as json_where_xml_belongs:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{json_where_xml_belongs.address}")
-        assert "what answers is not AWS" in of_sagemaker()["identity"].result
+        assert "the answer is not from AWS" in of_sagemaker()["identity"].result
 
 
 def test_a_service_that_does_not_answer_is_asked_once() -> None:

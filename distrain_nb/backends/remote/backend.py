@@ -72,7 +72,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         spec = plan.spec()
         if TRIAL_ARGUMENTS not in json.dumps(asdict(spec)):
             raise DistrainError(
-                f"--tune: {self.title} hands no values on to trials: its `spec` leaves out "
+                f"--tune: {self.title} passes no values to trials: its `spec` leaves out "
                 "`backends.tuning.trial_variables`"
             )
         self._write(plan, spec, folder, {})

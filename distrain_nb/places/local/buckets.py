@@ -105,8 +105,8 @@ def _refuse_too_much(
         allowed = readable_size(round(limit * GIB))
         more = -(-size // GIB) + 1
         raise OptionError(
-            f"{sentence}, more than {allowed}: `%distrain config data_limit={more}` allows it, or "
-            "name a part of it, or run where the bucket is, with --on"
+            f"{sentence}, more than {allowed}: allow it by `%distrain config data_limit={more}`, "
+            "name a part of the data, or run the job where the bucket is, with --on"
         )
     free = shutil.disk_usage(root).free
     if size + KEPT_FREE > free:

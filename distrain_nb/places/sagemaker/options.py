@@ -120,8 +120,8 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
             raise OptionError(f"--metric {name}: {regex!r}: {error.msg}{where}") from None
         if not groups:
             raise OptionError(
-                f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
-                "into the first one: loss=([0-9.]+)"
+                f"--metric {name}: {regex!r} has no group: put only the number into the "
+                "first one, such as loss=([0-9.]+)"
             )
         expressions[name] = regex
     return expressions

@@ -167,8 +167,8 @@ def _tree(spec: StudySpec) -> list[dict[str, Json]]:
     for parameter in spec.parameters:
         if parameter not in written and parameter.condition:
             raise OptionError(
-                f"{parameter.name} depends on {parameter.condition.parent}, which has to be "
-                "another parameter, one alone: a list of words or numbers, or whole numbers"
+                f"{parameter.name} depends on {parameter.condition.parent}, which must be "
+                "one other parameter, with a list of words or numbers, or with whole numbers"
             )
     return roots
 
