@@ -7,6 +7,10 @@ from pathlib import Path
 from distrain_nb.worker.files.disk import FULL, replace_file
 from distrain_nb.worker.files.folder import RESERVE_FILE
 
+# Files are deleted one by one, each for one more write.
+OF_RUN, OF_STUDY = 8, 4
+_BYTES = 32 << 10
+
 
 def use_reserve(path: Path, data: bytes) -> None:
     """Write as `replace_file` does; on a full disk, delete the folder's reserve to make room."""
@@ -18,15 +22,15 @@ def use_reserve(path: Path, data: bytes) -> None:
                 raise
 
 
-def reserve(folder: Path, files: int, size: int) -> None:
-    """Write files of `size` bytes that only take up room, as many as there is room for.
+def reserve(folder: Path, files: int) -> None:
+    """Write files that only take up room, as many as there is room for.
 
     Raises OSError where there is no room for one.
     """
     for number in range(files):
         path = folder / RESERVE_FILE.format(number)
         try:
-            path.write_bytes(bytes(size))
+            path.write_bytes(bytes(_BYTES))
         except OSError:
             if path.exists():
                 path.unlink()

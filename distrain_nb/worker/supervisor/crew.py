@@ -14,10 +14,6 @@ from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.start import start
 
-# Files that are removed one by one when the disk is full, to make room for the last words.
-RESERVE_FILES = 8
-RESERVE_BYTES = 32 << 10
-
 Handler = Callable[..., None]
 
 
@@ -46,7 +42,7 @@ class Crew:
         Raises OSError if the disk has no room for its last words.
         """
         if not self._children:  # a further attempt has the reserve already
-            reserve.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, reserve.OF_RUN)
         self._children = start(folder, launch, ports, output)
         return self._children
 

@@ -23,8 +23,6 @@ from distrain_nb.worker.rank import session as rank_session
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.crew import (
-    RESERVE_BYTES,
-    RESERVE_FILES,
     Crew,
     End,
     Handler,
@@ -129,7 +127,7 @@ class StayingCrew(Crew):
                 }
             )
         with suppress(OSError):  # after the orders, so that ranks don't wait for these files
-            reserve.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, reserve.OF_RUN)
         self._children = children
         return children
 
