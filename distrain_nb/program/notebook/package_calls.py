@@ -246,7 +246,10 @@ def given_by_imports(module: OwnModule) -> dict[str, str]:
 
 
 def imported_in(function: ast.FunctionDef) -> dict[str, Any]:
-    """What a function that has run imports, by its names for it; its parameters are unknown."""
+    """Return the modules that a function imports, by its names for them.
+
+    Its parameters are among them, as unknown.
+    """
     names: dict[str, Any] = dict.fromkeys(a.arg for a in function.args.args)
     for node in ast.walk(function):
         if isinstance(node, ast.Import):

@@ -202,8 +202,11 @@ def _sets(node: ast.stmt, name: str, code: PackageCalls, *, asks: bool) -> list[
 
 
 def _made_by_function(node: ast.stmt, code: PackageCalls, *, asks: bool) -> list[str]:
-    """What a call of the user's function sets, if that is all it does: `set_seed(0)`. It may print
-    besides, unless it only seeds alike in all ranks, which have the generators' states by value."""
+    """Return what a call of the user's function sets, if that is all it does: `set_seed(0)`.
+
+    It may print too, unless it only seeds alike in all ranks: they have the generators' states by
+    value.
+    """
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = resolve(node.value.func, code.names)
     module = code.modules.of(target.__module__) if type(target) is FunctionType else None

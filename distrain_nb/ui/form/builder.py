@@ -23,7 +23,7 @@ from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.cost import FormCosts
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
-from distrain_nb.ui.form.outputs import FormOutputs
+from distrain_nb.ui.form.form_outputs import FormOutputs
 from distrain_nb.ui.form.own import from_line as own_from_line
 from distrain_nb.ui.form.own import from_request, own_words, with_own
 from distrain_nb.ui.form.page_order import PageOrder
