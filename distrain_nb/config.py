@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
-from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
+from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged, load_texts
 from distrain_nb.worker.files.folder import CONFIG_FILE, SECRETS_FILE, home_of_runs
+from distrain_nb.worker.files.private_folder import close_to_others, private_folder
 
 _FORM = "expected lines such as idle: 600"
 _WIDEST = 27  # characters of a setting with its value, in a list that should fit a notebook

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.options import RemoteOptions

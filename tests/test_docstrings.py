@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "distrain_nb"
 DESCRIBED = re.compile(r"(?<!`)`([a-z_]+)` (?:is|are)\b")
 PARAMETER = re.compile(r"(?<!\*)\*([a-z_]+)\*(?!\*)")
+RAISED = re.compile(r"\b[Rr]aises? ((?:[A-Z]\w+(?:, | or | and )?)+)")
 SECTION = re.compile(r"^(?:Args|Attributes):\n((?:[ \t]+.*\n?|\n)+)", re.MULTILINE)
 IN_SECTION = re.compile(r"^    \*{0,2}(\w+):", re.MULTILINE)
 DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -66,3 +68,23 @@ def test_docstrings_name_what_there_is() -> None:
         for path in PACKAGE.rglob("*.py")
     }
     assert {path: names for path, names in named.items() if names} == {}
+
+
+def test_docstrings_name_errors_that_there_are() -> None:
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    nodes = [(path.name, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    known = set(dir(builtins)) | {
+        getattr(node, field, None) or ""
+        for _, node in nodes
+        for field in ("id", "attr", "name")
+        if isinstance(node, (ast.Name, ast.Attribute, ast.ClassDef, ast.alias))
+    }
+    unknown = {
+        (file, error)
+        for file, node in nodes
+        if isinstance(node, (ast.Module, *DOCUMENTED))
+        for raised in RAISED.findall(ast.get_docstring(node) or "")
+        for error in re.findall(r"\w+", raised)
+        if error[0].isupper() and error not in known
+    }
+    assert unknown == set()

@@ -8,13 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
-from distrain_nb.backends.cost import Money, NoPrice, RunCost, cost_limit_reason
-from distrain_nb.backends.prices import LOOKUP, own_price
+from distrain_nb.backends.cost import RunCost, cost_limit_reason
+from distrain_nb.backends.price import Money, NoPrice
+from distrain_nb.backends.price_file import own_price
+from distrain_nb.backends.price_lookup import LOOKUP
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import AnyBackend, AnyJob, Plan
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.job import AnyJob
+    from distrain_nb.backends.plan import Plan
     from distrain_nb.options import JobOptions
 
 WAITED_S, LOOKED_S = 30.0, 8.0  # for a price: by `--max-cost`, and by `--dry-run`

@@ -43,8 +43,8 @@ def packing(
     for uri in (source, target):
         if not in_bucket(uri):
             raise OptionError(
-                f"shard --on {backend.name} packs from a bucket into a bucket, and {uri} is none: "
-                "without --on, shard packs what this machine has"
+                f"shard --on {backend.name} packs from a bucket into a bucket, but {uri} is not "
+                "in one; without --on, shard packs data of this machine"
             )
     places = [backend.bucket(uri) for uri in (source, target)]
     roots = [backend.bucket(_root(uri)) for uri in (source, target)]

@@ -12,19 +12,14 @@ from distrain_nb.api.cost import cost_of, costs_text, with_limit
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.programs import program_of
 from distrain_nb.api.source import source_of
-from distrain_nb.backends.base import (
-    AnyBackend,
-    AnyJob,
-    BuildsImage,
-    HoldsSessions,
-    InstallsPackages,
-    Job,
-    Plan,
-)
+from distrain_nb.backends.base import AnyBackend
+from distrain_nb.backends.job import AnyJob, Job
 from distrain_nb.backends.notebooks import idle_findings
 from distrain_nb.backends.options import NoOptions, declared
+from distrain_nb.backends.plan import BuildsImage, InstallsPackages, Plan
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.options import short_name
+from distrain_nb.backends.remote.names import short_name
+from distrain_nb.backends.sessions import HoldsSessions
 from distrain_nb.backends.uploads import with_uploads
 from distrain_nb.cluster import choose, framework_of
 from distrain_nb.config import Config

@@ -16,17 +16,17 @@ from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.api.source import Source
 from distrain_nb.api.submission import submit
-from distrain_nb.backends.base import HoldsSessions
 from distrain_nb.backends.options import declared
+from distrain_nb.backends.sessions import HoldsSessions
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout.durations import duration, seconds
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, working_folder
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.run.session import LOOK_EVERY_S, SessionHandle, session_folders
 from distrain_nb.run.summary import plural
-from distrain_nb.worker.files.disk import private_folder
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.session import REQUESTS, SESSIONS_FOLDER, SessionFile
 from distrain_nb.worker.files.status import Owner, State
 

@@ -1,171 +1,29 @@
-"""The interface of backends, and the values that it takes and returns."""
+"""The interface of backends."""
 
 from __future__ import annotations
 
-import os
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from distrain_nb.backends.cost import NoPrice, Price
-from distrain_nb.config import Config
-from distrain_nb.errors import DistrainError
-from distrain_nb.worker.files.request import TAKEN, Request, ask
-from distrain_nb.worker.files.session import REQUESTS
+from distrain_nb.backends.checks import Check
+from distrain_nb.backends.job import Job
+from distrain_nb.backends.plan import Plan
+from distrain_nb.backends.price import NoPrice, Price
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from distrain_nb.backends.settings import Settled
-    from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
-    from distrain_nb.program import Program
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.types import JsonObject, Unknown
 
 
-class Health(str, Enum):
-    """The state of what a check looks at. MISSING keeps some jobs from running, BROKEN all."""
-
-    GOOD = "good"
-    MISSING = "missing"
-    BROKEN = "wrong"
-
-
-@dataclass(frozen=True)
-class Check:
-    """The result of a check of `%distrain doctor`. If it is not good, `remedy` says what to do."""
-
-    subject: str
-    state: Health
-    result: str
-    remedy: str = ""
-
-
-def packages(subject: str, names: Sequence[str], extra: str) -> Check:
-    """Check whether these packages are installed. *extra* is the extra that installs them."""
-    versions = {name: installed(name) for name in names}
-    lacking = [name for name, number in versions.items() if number is None]
-    if lacking:
-        remedy = f"pip install 'distrain-nb[{extra}]'"
-        return Check(subject, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
-    return Check(subject, Health.GOOD, ", ".join(f"{n} {number}" for n, number in versions.items()))
-
-
-def login(account: str, remedy: str) -> Check:
-    """Check whether there are credentials. *account* names them, or is empty."""
-    if account:
-        return Check("login", Health.GOOD, account)
-    return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
-
-
-def allowed(subject: str, lacking: Sequence[str], remedy: str) -> Check:
-    """Check whether a service allows what jobs need. *lacking* are permissions that it refuses."""
-    if lacking:
-        return Check(subject, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
-    return Check(subject, Health.GOOD, "all that jobs need is allowed")
-
-
-def installed(name: str) -> str | None:
-    """Return the version of a distribution; None if it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
 Handle: TypeAlias = "JsonObject"
 OptionsT = TypeVar("OptionsT")
-OptionsT_co = TypeVar("OptionsT_co", covariant=True)
-
-
-@dataclass(frozen=True)
-class Job(Generic[OptionsT_co]):
-    """A program, the machines to run it on, and options.
-
-    `folder` is the working folder on this machine. `options` are those that the backend declares.
-    `results` are names to bring back from rank 0. A job that `waits` ends when the process ends
-    that waits for it. `data` are the texts of `--data`, NAME=URI. `uploads` are files of `data` on
-    this machine that a job elsewhere needs. `allowed_secrets` are what the guard lets pass.
-
-    `environ` are the variables of the process that asks for the job. `defaults` are settings that
-    the backend found on this machine. `machine` has all other facts that a plan depends on. `nonce`
-    makes the run's name unique.
-
-    `trial` is the number of a study's trial, as text. `cost_limit` has seconds after which a job of
-    this machine ends, and the reason in words. `as_rank` and `steps` are texts of these options:
-    ranks then run alone on this machine.
-    """
-
-    program: Program
-    layout: Layout
-    folder: Path
-    options: OptionsT_co
-    name: str = ""
-    results: tuple[str, ...] = ()
-    waits: bool = False
-    config: Config = field(default_factory=Config)
-    experiment: str = ""
-    data: tuple[str, ...] = ()
-    uploads: tuple[Upload, ...] = ()
-    allowed_secrets: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    defaults: Settled = field(default_factory=dict)
-    machine: Mapping[str, str] = field(default_factory=dict)
-    nonce: str = field(default_factory=lambda: secrets.token_hex(4))
-    trial: str | None = None
-    cost_limit: tuple[float | None, str] = (None, "")
-    as_rank: str = ""
-    steps: str = ""
-
-
-def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield names and values of texts NAME=VALUE, such as those of `--data`."""
-    for text in texts:
-        name, _, value = text.partition("=")
-        yield name, value
-
-
-class Plan(Protocol):
-    """The exact request that `submit` would send. `str` of a plan is the output of `--dry-run`."""
-
-    @property
-    def findings(self) -> Sequence[Finding]: ...
-
-    @property
-    def ranks_per_replica(self) -> int:
-        """How many processes each training replica runs."""
-
-    @property
-    def gpus(self) -> int:
-        """How many GPUs a training replica has."""
-
-    def __str__(self) -> str: ...
-
-
-@runtime_checkable
-class BuildsImage(Protocol):
-    """A plan of a job that runs in an image built for it."""
-
-    def target(self) -> str:
-        """Return the image's reference, with placeholders for what is not known yet."""
-
-
-@runtime_checkable
-class InstallsPackages(Protocol):
-    """A plan of a job that installs packages."""
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """Return the requirements of the program. Some may already be in the image."""
-
-
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
@@ -245,7 +103,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """Return the price of a layout's machines for an hour in its region.
 
         The service's own list is asked with the user's login, which takes seconds
-        (`prices.cached_answer` keeps the answer for a day). Raises NoPrice.
+        (`price_list.cached_answer` keeps the answer for a day). Raises NoPrice.
         """
         raise NoPrice(f"{self.title} has no list of prices: write them into prices.yaml")
 
@@ -348,35 +206,4 @@ class Resumes(Protocol):
         """
 
 
-@runtime_checkable
-class HoldsSessions(Protocol):
-    """A backend whose ranks can stay between cells."""
-
-    def start_session(self, plan: Unknown, folder: Path) -> None:
-        """Start the ranks of a plan as the session of a folder.
-
-        This returns at once. The folder's status says when the ranks are ready. Raises OptionError
-        for a plan whose processes can't stay, and DistrainError.
-        """
-
-    def session_status(self, folder: Path) -> Status:
-        """Return the status of a folder's session. Raises OSError; `fields.Damaged`."""
-
-    def session_plan(self, job: Unknown, folder: Path, ranks: Sequence[int]) -> Plan:
-        """Return the plan of a cell for these ranks of the session in a folder."""
-
-
-def submit_cell(folder: Path, session: Path) -> None:
-    """Have a session's ranks run the cell of a run.
-
-    Raises DistrainError if the session has ended.
-    """
-    answer = ask(session / REQUESTS, lambda writing: Request(folder, writing))
-    if answer != TAKEN:
-        raise DistrainError(
-            f"session {session.name} can't run the cell: {answer or 'it has ended'}"
-        )
-
-
 AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"
-AnyJob: TypeAlias = "Job[object]"

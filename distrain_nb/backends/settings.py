@@ -9,7 +9,7 @@ from distrain_nb.backends.options import declared
 from distrain_nb.layout.option import flag
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import AnyJob
+    from distrain_nb.backends.job import AnyJob
 
 CONFIGURED = "%distrain config"
 MADE_UP = "made up for a rehearsal"

@@ -11,7 +11,7 @@ from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Plan
+    from distrain_nb.backends.plan import Plan
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Json, Unknown

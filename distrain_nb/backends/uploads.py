@@ -24,7 +24,8 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.disk import files_below, readable_size, replace_file
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import AnyBackend, AnyJob
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.job import AnyJob
 
 CACHE = "cache/digests"
 AT_ONCE = 8
@@ -75,7 +76,7 @@ class Folder:
             raise DistrainError(f"{error.filename} can't be read: {error.strerror}") from None
         for item in files:
             if not (item.name.isprintable() and _is_utf8(item.name)):
-                raise DistrainError(f"no bucket takes the name {item.name!r} of a file")
+                raise DistrainError(f"no bucket accepts the file name {item.name!r}")
         return cls(source, files, tuple(sorted(passed_over)))
 
     @cached_property
@@ -91,7 +92,7 @@ class Folder:
         cached = _cached_hashes(cache)
         hashes = {n: h for n, (size, at, h) in cached.items() if (size, at) == self._version(n)}
         missing = [file for file in self.files if file.name not in hashes]
-        from distrain_nb.program.program import ByteCounter
+        from distrain_nb.program.progress import ByteCounter
 
         meter = ByteCounter(f"reading {self.source}", sum(item.size for item in missing))
         now = time.time_ns()

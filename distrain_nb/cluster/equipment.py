@@ -35,8 +35,8 @@ class Container:
     """An image that a place offers for a framework on some kinds of devices.
 
     `accelerators` limits it to these. `needs` are modules of which the program has to import one.
-    `ends` is the date (ISO) after which the place may have removed it. `note` is said of a job
-    that runs in it.
+    `ends` is the date (ISO) after which the place may have removed it. `note` is the remark
+    about a job that runs in it.
     """
 
     image: str

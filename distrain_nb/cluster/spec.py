@@ -70,7 +70,7 @@ class Rank:
 
 
 def time_limit(layout: Layout) -> dict[str, str]:
-    """Return what a replica is told of its end, where its program is to be asked ahead of it."""
+    """Return the variables with the time limit, if the program is asked to end before it."""
     if layout.signal_before is None:
         return {}
     limit = {TIMEOUT_VARIABLE: str(layout.timeout)} if layout.timeout else {}

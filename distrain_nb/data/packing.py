@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from distrain_nb.errors import OptionError, PackingError, warn
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.worker.packing import packing
+from distrain_nb.worker.packing.errors import PackingFailed, PackingRefused
 from distrain_nb.worker.packing.packing import SIZE, Packed
-from distrain_nb.worker.packing.tables import PackingFailed, PackingRefused
 
 __all__ = ["SIZE", "Packed", "pack", "packed"]
 

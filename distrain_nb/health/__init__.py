@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 
 __all__ = ["Check", "Health", "Report", "doctor"]
 

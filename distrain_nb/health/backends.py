@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.settings import is_detected
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 
 if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from distrain_nb import __version__
-from distrain_nb.backends.base import Check, Health, installed
+from distrain_nb.backends.checks import Check, Health, installed
 from distrain_nb.backends.notebooks import duration, place
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from distrain_nb.backends.base import Check, Health, installed
+from distrain_nb.backends.checks import Check, Health, installed
 from distrain_nb.layout.releases import older
 
 ASK_S = 5.0

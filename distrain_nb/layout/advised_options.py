@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from distrain_nb.findings import Finding, Fix, errors
 from distrain_nb.layout.case import Case
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.distributions import LAUNCHERS, ON_ONE, PARAMETER_SERVERS
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import place_of, places

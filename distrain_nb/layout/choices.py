@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from distrain_nb.layout.catalog.index import current, takers
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.machine_order import machine_rank
 from distrain_nb.layout.machine_words import machine_words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distrain_nb.layout.case import Case
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.releases import older, releases
 
 PARAMETER_SERVERS, HOROVOD = "parameter servers", "Horovod"

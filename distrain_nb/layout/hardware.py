@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from distrain_nb.layout.catalog.index import current, short_name
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import short_name
 from distrain_nb.layout.catalog.rows import Device
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.layout import Layout

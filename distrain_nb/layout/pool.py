@@ -134,8 +134,11 @@ class Pool:
         return self.machine, *(alternative.machine for alternative in self.alternatives)
 
     def taking(self, number: int) -> Pool:
-        """Return the pool once its machine type is decided: 0 is its own, then its alternatives,
-        of which the last stands for those that there are not."""
+        """Return the pool with one of its machine types.
+
+        0 is its own type. Higher numbers are its alternatives; the last one stands for all numbers
+        above.
+        """
         if number == 0 or not self.alternatives:
             return replace(self, alternatives=())
         alternative = self.alternatives[:number][-1]

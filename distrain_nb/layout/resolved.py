@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.index import bandwidth, current
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import bandwidth
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
 

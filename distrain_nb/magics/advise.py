@@ -14,7 +14,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.advice import Advice, advise
 from distrain_nb.layout.case import Case, case_of
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.traffic import size
 from distrain_nb.program import Cell
 from distrain_nb.program.advice import findings, findings_in

@@ -27,7 +27,7 @@ from distrain_nb.magics.command_line import (
 from distrain_nb.magics.help import page_of, show, show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.cells import label, notebook_of
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.repairs import head_lines
 from distrain_nb.tuning.options import PARTS, STUDY
 from distrain_nb.ui.frontend import can_answer

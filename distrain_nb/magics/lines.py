@@ -253,7 +253,7 @@ def _advise(options: argparse.Namespace) -> Any:
 
 def _doctor(_: argparse.Namespace) -> Any:
     from distrain_nb.health import doctor
-    from distrain_nb.program.program import report_to
+    from distrain_nb.program.progress import report_to
     from distrain_nb.ui.outputs import show_until_next
 
     with report_to(lambda progress: show_until_next(f"{progress.phase}…")):

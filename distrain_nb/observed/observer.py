@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.changes import Changes
+from distrain_nb.observed.commands import asked_by_command
 from distrain_nb.observed.definitions import Originals
 from distrain_nb.observed.files import Files
 from distrain_nb.observed.frames import (
@@ -41,19 +42,14 @@ from distrain_nb.observed.frames import (
     values_of,
 )
 from distrain_nb.observed.generators import CellDraws
+from distrain_nb.observed.launcher_variables import is_inherited, is_launchers
 from distrain_nb.observed.module_changes import Modules
 from distrain_nb.observed.objects import as_now, part_names
 from distrain_nb.observed.process import Settings, Variables
+from distrain_nb.observed.sites import SeenRead, Site
 from distrain_nb.observed.touched import is_idle
 from distrain_nb.observed.unsettled import Unsettled
-from distrain_nb.observed.watch import (
-    SeenRead,
-    Site,
-    Watch,
-    asked_by_command,
-    is_inherited,
-    is_launchers,
-)
+from distrain_nb.observed.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -11,7 +11,7 @@ from distrain_nb.observed.objects import held, may_change, may_have_taken, reach
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from distrain_nb.observed.watch import Site
+    from distrain_nb.observed.sites import Site
 
 
 class _Before(NamedTuple):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from distrain_nb.findings import Finding, Severity
+from distrain_nb.findings import Severity
+from distrain_nb.program.cell_code import _AWAITS, CellCode, read_cell
 from distrain_nb.program.gathering.arrange import (
     Body,
     arrange,
     assemble,
     statements_of,
-    without_futures,
 )
 from distrain_nb.program.gathering.doubts import own_names
 from distrain_nb.program.gathering.draws import drawn
@@ -43,8 +42,7 @@ from distrain_nb.program.program import (
 from distrain_nb.program.proof.effects import with_effects
 from distrain_nb.program.proof.made import proven
 from distrain_nb.program.proof.replay import Replay, replayed
-from distrain_nb.program.python.ipython_syntax import PlainCell, plain
-from distrain_nb.program.python.names import Names, futures_in, names_of
+from distrain_nb.program.python.names import futures_in
 from distrain_nb.program.python.scopes import (
     ImportedModule,
     bound_names,
@@ -58,34 +56,22 @@ from distrain_nb.program.requirements import (
     unknown_modules,
     with_backend,
 )
-from distrain_nb.program.values.data import data_of, starts_tensorflow
+from distrain_nb.program.values.data import data_of
+from distrain_nb.program.values.tensorflow_values import starts_tensorflow
 from distrain_nb.repairs import append_line, write_in_option
 from distrain_nb.worker.rank.process_state import TABLE
 from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.program.notebook.cells import Cell, Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 LIMIT = 64 * 2**20
-_AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _WRAPS = {"FSDP", *(name for _, name in SHARDED)}
 _IN_PLACE = "fully_shard"
-
-
-@dataclass(frozen=True)
-class _Code:
-    """The cell as Python: its text from the first line that runs, its tree, what it needs and
-    imports."""
-
-    text: str
-    tree: ast.Module
-    names: Names
-    imports: tuple[ImportedModule, ...]
-    findings: tuple[Finding, ...]
 
 
 def capture(
@@ -107,7 +93,7 @@ def capture(
     image, rather than those that are installed here. What is wrong is among the program's findings.
     """
     past = history(notebook.cells)
-    code = _read(cell, first_line, late_annotations=past.late_annotations)
+    code = read_cell(cell, first_line, late_annotations=past.late_annotations)
     if any(finding.code == SYNTAX_ERROR for finding in code.findings):
         return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
     asked = _Asked(cell, first_line, notebook, past, code, limit)
@@ -131,7 +117,7 @@ class _Asked:
     first_line: int
     notebook: Notebook
     past: ExecutionHistory
-    code: _Code
+    code: CellCode
     limit: int
 
 
@@ -206,52 +192,7 @@ def _assembled(
 # -- the cell -------------------------------------------------------------------------------------
 
 
-def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
-    lines = cell.source.split("\n")
-    code = plain("\n".join([*[""] * (first_line - 1), *lines[first_line - 1 :]]))
-    findings = [
-        Finding("capture.ipython-syntax", n.severity, f"{cell.label}, line {n.line}", n.message)
-        for n in code.notes
-    ]
-    tree, broken = _checked(code, cell.label)
-    message = "invalid relative import: a cell belongs to no package, so name the package"
-    imports = imports_of(tree)
-    lines_of_relative = [f"{cell.label}, line {i.line}" for i in imports if i.relative]
-    findings += [
-        Finding("capture.relative-import", Severity.ERROR, line, message)
-        for line in lines_of_relative
-    ]
-    names = names_of(tree.body, late_annotations=late_annotations, star=star_names)
-    text = without_futures(code.text, tree).split("\n")[first_line - 1 :]
-    return _Code("\n".join(text), tree, names, imports, (*findings, *broken))
-
-
-def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
-    """Return the cell's tree; empty, with a finding, where Python refuses it."""
-    error = code.error
-    try:
-        if code.tree is not None:
-            compile(code.tree, label, "exec", _AWAITS, dont_inherit=True)
-            return code.tree, ()
-    except (SyntaxError, ValueError) as refused:  # `return` outside a function, and the like
-        error = refused
-    where = f"{label}, line {getattr(error, 'lineno', None) or 1}"
-    message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
-    broken = Finding(SYNTAX_ERROR, Severity.ERROR, where, message.rstrip(": "))
-    return ast.Module([], []), (broken,)
-
-
-def star_names(module: str) -> Iterable[str] | None:
-    """Return the names that `from module import *` binds; None where the module is not loaded
-    here."""
-    loaded = sys.modules.get(module)
-    if loaded is None:
-        return None
-    public = [name for name in vars(loaded) if not name.startswith("_")]
-    return list(getattr(loaded, "__all__", public))
-
-
-def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
+def _want_results(results: Sequence[str], code: CellCode, gathering: Gathering, label: str) -> None:
     for name in results:
         ranks = gathering.notebook.ranks
         if name in code.names.binds or (ranks and name in ranks):
@@ -286,7 +227,7 @@ def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, i
             yield name, line
 
 
-def _state(code: _Code, gathering: Gathering) -> None:
+def _state(code: CellCode, gathering: Gathering) -> None:
     """Gather what no name holds: the notebook's settings that concern what the program imports, the
     state of modules beside it, and what these need."""
     world, folder, texts = gathering.world, gathering.notebook.folder, gathering.world.modules.texts
@@ -331,7 +272,7 @@ def _in_modules(replay: Replay | None) -> Iterator[tuple[str, Executed]]:
             yield path, executed
 
 
-def _tell_unused(code: _Code, gathering: Gathering) -> None:
+def _tell_unused(code: CellCode, gathering: Gathering) -> None:
     for name in gathering.notebook.given:
         reads_itself = name in gathering.notebook.optional and name not in code.names.binds
         if name not in gathering.found and not reads_itself:
@@ -340,7 +281,9 @@ def _tell_unused(code: _Code, gathering: Gathering) -> None:
             gathering.say("unused-name", Severity.WARNING, name, message)
 
 
-def _tell_uncalled(code: _Code, gathering: Gathering, results: Sequence[str], label: str) -> None:
+def _tell_uncalled(
+    code: CellCode, gathering: Gathering, results: Sequence[str], label: str
+) -> None:
     """Name a function that nothing calls. Ranks that stay keep it, and a result may be one."""
     function = uncalled_function(code.tree.body)
     if function is None or results or gathering.notebook.ranks is not None:
@@ -360,7 +303,7 @@ def _import_lines(needs: Mapping[str, Needed]) -> list[str]:
     return sorted(dict.fromkeys(lines), key=lambda line: (kinds.index(line.split()[0]), line))
 
 
-def _imports(code: _Code, gathering: Gathering) -> tuple[ImportedModule, ...]:
+def _imports(code: CellCode, gathering: Gathering) -> tuple[ImportedModule, ...]:
     """Return the imports of the program, as far as it is gathered."""
     found = gathering.found
     lines = _import_lines(found)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.failures import JobFailed
 

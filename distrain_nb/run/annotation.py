@@ -30,7 +30,7 @@ class Annotation:
 
     @classmethod
     def read(cls, folder: Path) -> Annotation:
-        """Return what is said of the run in this folder; nothing where that can't be read."""
+        """Return the annotation of the run in this folder; an empty one if it can't be read."""
         with suppress(OSError, fields.Damaged):
             return fields.read(cls, folder / ANNOTATION_FILE)
         with suppress(OSError, fields.Damaged, OptionError):

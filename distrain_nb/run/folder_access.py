@@ -1,4 +1,4 @@
-"""What is said of a run or a study whose files can't be read, or whose folder can't be written."""
+"""Errors of a run or a study whose files can't be read, or whose folder can't be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import FULL
 from distrain_nb.worker.files.folder import RECORD_FILE, SCHEMA
 
-# What a reader may raise for a damaged file.
+# Errors of a reader for a damaged file.
 _DAMAGE = (
     OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OptionError,
 )  # fmt: skip
@@ -19,9 +19,9 @@ _DAMAGE = (
 
 @contextmanager
 def readable(title: str, folder: Path, way_out: str) -> Iterator[None]:
-    """Raise RunUnreadable for errors of the block that come from damaged files of that folder.
+    """Raise RunUnreadable for errors of the block that come from damaged files of a folder.
 
-    `way_out` is the command that deletes what the folder is of.
+    `way_out` is the command that deletes the run or study of the folder.
     """
     try:
         yield

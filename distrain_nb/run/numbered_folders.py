@@ -19,8 +19,8 @@ from pathlib import Path
 
 from distrain_nb.config import WAY_OUT
 from distrain_nb.errors import StoreError
-from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.log import TROUBLES
+from distrain_nb.worker.files.private_folder import private_folder
 
 NEWEST_FILE = "newest"  # beside the folders: the highest number that was given
 MADE_WITHIN_S = 60.0

@@ -1,6 +1,6 @@
-"""Pickles of plain data: numbers, texts, times, containers, arrays and tensors, state dicts too.
+"""Pickles of plain data: numbers, texts, times, containers, arrays, tensors and state dicts.
 
-Nothing that a pickle names is run but what makes such data, so that one that somebody else wrote
+Of the names in a pickle, only constructors of such data are called. So a pickle from somebody else
 can do no harm.
 """
 
@@ -29,7 +29,7 @@ _PLAIN = {
     "uuid": ("UUID",),
     "torch": ("Size", "device"),
 }
-# Named as the factory of a defaultdict, say. Their values have opcodes of their own.
+# Named, for example, as the factory of a defaultdict. Their values have their own opcodes.
 _ONLY_NAMED = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 _OUT_OF_BAND_KINDS = ("array", "tensor")
 _WITH_STATE = ("collections.OrderedDict", "numpy.ndarray", "uuid.UUID")
@@ -41,14 +41,14 @@ _METADATA = "_metadata"  # what modules add to their state dicts: versions, by n
 
 
 class NotPlain(pickle.UnpicklingError):
-    """The pickle is more than plain data; the message names what it calls."""
+    """The pickle is more than plain data. The message names what the pickle calls."""
 
 
 class PlainReader(pickle._Unpickler):
-    """Reads what `worker.pickles.Writer` wrote, as far as it is plain data.
+    """Reads plain data that `worker.pickles.Writer` wrote. Raises NotPlain.
 
-    Raises NotPlain. Python's own unpickler, since that of C can't be told what may be called, and
-    what may have a state.
+    It is Python's own unpickler: that in C can't restrict what may be called, and what may have a
+    state.
     """
 
     dispatch: ClassVar[dict[int, Value]] = dict(pickle._Unpickler.dispatch)
@@ -86,17 +86,17 @@ class PlainReader(pickle._Unpickler):
         return self._restoring.restore(kind, *state)
 
     def _reduce(self) -> None:
-        """Call what is below the top of the stack with the tuple on it."""
+        """Call the function below the top of the stack with the tuple on the top."""
         arguments = self.stack.pop()
         self.stack[-1] = _called(self.stack[-1], *arguments)
 
     def _new(self) -> None:
-        """Make an object of the class below the top of the stack, as `UUID` has it."""
+        """Make an object of the class below the top of the stack, as pickles of `UUID` do."""
         arguments = self.stack.pop()
         self.stack[-1] = _called(self.stack[-1].__new__, self.stack[-1], *arguments)
 
     def _set(self) -> None:
-        """Set an item: arrays and tensors would take a key for an index."""
+        """Set an item. Arrays and tensors are refused: they would take a key for an index."""
         if not isinstance(self.stack[-3], dict):
             raise NotPlain(f"an item of a {type(self.stack[-3]).__name__}")
         _check_keys(self.stack[-2:-1])
@@ -120,7 +120,7 @@ class PlainReader(pickle._Unpickler):
         raise NotPlain("a call with keywords, or as Python 2 wrote it")
 
     def _build(self) -> None:
-        """Give the object below the top of the stack the state on it."""
+        """Give the object below the top of the stack the state on the top."""
         obj, state = self.stack[-2:]
         if type(obj) is _Unbuilt:
             self.stack[-2:] = [obj.built(state)]
@@ -163,8 +163,11 @@ def _called(make: Value, *arguments: Value) -> Value:
 
 
 def _check_keys(keys: Iterable[Value]) -> None:
-    """Raise NotPlain for keys that take long to hash: each part is hashed as often as it is there,
-    and one tuple of two others, each the same, is twice as large with every level."""
+    """Raise NotPlain for keys that take long to hash.
+
+    Each part is hashed as often as it occurs. A tuple of two equal tuples doubles that at every
+    level.
+    """
     budget = _MOST_IN_KEYS
     todo = list(keys)
     while todo:
@@ -179,15 +182,17 @@ def _check_keys(keys: Iterable[Value]) -> None:
 
 
 def _is_whole(number: Value) -> bool:
-    """Tell whether a fraction may be made of a value: an integer, or a text such as `-2/3`."""
+    """Return whether a value may make a fraction: an integer, or a text such as `-2/3`."""
     text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
     return bool(text) or type(number) is int
 
 
 class _Unbuilt:
-    """A dtype before it gets its state: NumPy's own can be changed while arrays use them, and reads
-    beyond a state that it hasn't written. So a dtype is made of its state by NumPy's constructor,
-    which checks all of it."""
+    """A dtype before it gets its state.
+
+    NumPy's own dtype can be changed while arrays use it, and it reads beyond a state that NumPy
+    hasn't written. So NumPy's constructor makes the dtype from its state, and checks all of it.
+    """
 
     def __init__(self, kind: str, *_: object) -> None:
         if not (type(kind) is str and re.fullmatch("[A-Za-z?][0-9]*", kind)):
@@ -195,7 +200,7 @@ class _Unbuilt:
         self.kind = kind
 
     def built(self, state: Value) -> Value:
-        """Return the dtype. Raises NotPlain where its state has another form than NumPy writes."""
+        """Return the dtype. Raises NotPlain if NumPy doesn't write states of this form."""
         import numpy as np
 
         _, order, subarray, names, fields, size, _, flags, *rest = state
@@ -237,7 +242,7 @@ def _fields(names: tuple[str, ...], fields: dict[str, tuple[Value, ...]]) -> dic
 
 
 def _checked(dtype: Value) -> Value:
-    """Return the dtype. Raises NotPlain for anything else, of which NumPy would make one."""
+    """Return the dtype. Raises NotPlain for other values, of which NumPy would make a dtype."""
     import numpy as np
 
     if not isinstance(dtype, np.dtype):
@@ -260,8 +265,10 @@ def _scalar(dtype: Value, data: Value) -> Value:
 
 
 def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, data: Value) -> None:
-    """Raise NotPlain where an array in the pickle has other data than its shape says: NumPy takes
-    as many objects out of a list as it wants."""
+    """Raise NotPlain if the shape of an array doesn't fit its data.
+
+    NumPy takes as many objects from a list as the shape says.
+    """
     import numpy as np
 
     if not isinstance(dtype, np.dtype) or type(version) is not int or type(fortran) is not bool:

@@ -188,8 +188,8 @@ class Run(Waitable[R]):
             raise OptionError(f"run {self.id} can't be resumed: it is a trial of a study")
         if self.session:
             raise OptionError(
-                f"run {self.id} can't be resumed: it is a cell of session {self.session}, whose "
-                "ranks have what it made"
+                f"run {self.id} can't be resumed: it is a cell of session {self.session}, and "
+                "its values are in the ranks of the session"
             )
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: cancel it first, or wait() for it")

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import HoldsSessions
 from distrain_nb.backends.plugins import find
+from distrain_nb.backends.sessions import HoldsSessions
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError, OptionError, did_you_mean
 from distrain_nb.program import current_notebook

@@ -89,8 +89,8 @@ def stacks_of(run: Run) -> Stacks:
     ]
     if not members:
         raise OptionError(
-            f"run {run.id} has no rank on this machine that answers: with --hang-after 0 none "
-            "does, and elsewhere the worker says in the log where ranks wait"
+            f"no rank of run {run.id} answers on this machine: with --hang-after 0 ranks never do; "
+            "elsewhere, the worker writes into the log where ranks wait"
         )
     try:
         ranks, _ = observe_ranks(run.folder, members)

@@ -1,4 +1,4 @@
-"""The view of a run: pages, tables, texts and documents are made of this one value."""
+"""The view of a run. Pages, tables, texts and documents are made of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SHORTEST_STEP_S = 0.1
 MOST_STEPS = 10
-UNREADABLE = "unreadable"  # what stands where other runs have their state
+UNREADABLE = "unreadable"  # in the place of a state
 LONGEST_CAUSE = 60
 # As in page/src/run/head.js, by state.
 SIGNS = {
@@ -46,7 +46,7 @@ SIGNS = {
 
 @dataclass(frozen=True)
 class Step:
-    """One stretch of a run's life, in seconds since the epoch; `end` is None while it lasts."""
+    """A stretch of a run's life, in seconds since the epoch. `end` is None while it lasts."""
 
     label: str
     begin: float | None
@@ -55,10 +55,10 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Overview:
-    """A run or a study at one time, and the words in which it is shown.
+    """A run or a study at one time, and the words that show it.
 
-    `begin` and `end` are in seconds since the epoch. `cost` says what it has cost, in words, where
-    somebody knows, and `cost_note` what that leaves out.
+    `begin` and `end` are in seconds since the epoch. `cost` is the cost in words, if it is known.
+    `cost_note` says what the cost leaves out.
     """
 
     noun: ClassVar[str]
@@ -106,27 +106,29 @@ class Overview:
 
     @property
     def cause(self) -> str:
-        """Why it failed or stopped, in a line; empty where nothing is known."""
+        """Why it failed or stopped, in a line; empty if nothing is known."""
         return self.error.strip().partition("\n")[0]
 
     def elapsed(self, now: float) -> float:
-        """Return seconds since it was submitted, until it ended."""
+        """Return the seconds from the submission to the end, or until now."""
         return max(0.0, (self.end or now) - self.begin)
 
     def doing(self, now: float) -> str:
-        """Describe what takes long now; empty where nothing does."""
+        """Describe the present long work; empty if there is none."""
         return progress_text(self.progress, now) if self.progress else ""
 
     def dated(self, line: str, now: float) -> str:
-        """Write a line for a document: it says when that was so if it may still change."""
+        """Write a line for a document. While the line may still change, it has a date."""
         return line if self.final else f"{line}, as of {clock(now)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary(Overview):
-    """A run at a glance. `labels` and `pools` name its processes, by their index in the log. One
-    that is `resumable` can be started again from what it has saved. `annotation` is what people say
-    of it."""
+    """A run at a glance.
+
+    `labels` and `pools` name its processes, by their index in the log. A `resumable` run can be
+    started again from what it has saved. `annotation` has the user's notes about it.
+    """
 
     noun = "run"
 
@@ -139,11 +141,11 @@ class RunSummary(Overview):
 
     @property
     def cause(self) -> str:
-        """Why it failed, or can't be read, in a line; empty for others."""
+        """Why the run failed or can't be read, in a line; empty for other runs."""
         return super().cause if self.state in (State.FAILED.value, UNREADABLE) else ""
 
     def as_json(self) -> dict[str, Json]:
-        """Return JSON values; a time that is not finite is None."""
+        """Return JSON values, with None for a time that is not finite."""
         return finite.without_nan(asdict(self))
 
     def saved_line(self, now: float) -> str:
@@ -160,7 +162,7 @@ class RunSummary(Overview):
 
 
 def summary_of(run: Run) -> RunSummary:
-    """Return the run as it is now."""
+    """Return the present view of a run."""
     status = run.status
     state = status.state
     end = status.times.get(str(state), run.created) if state.final else None
@@ -190,7 +192,7 @@ def summary_of(run: Run) -> RunSummary:
 
 
 def unreadable(run: Run, why: str) -> RunSummary:
-    """Return the summary of a run whose files can't be read, from the list alone."""
+    """Return the summary of a run whose files can't be read, from the list of runs alone."""
     return RunSummary(
         id=run.id,
         name=run.name,
@@ -205,13 +207,13 @@ def unreadable(run: Run, why: str) -> RunSummary:
 
 
 def _cost(cost: RunCost, folder: Path, status: Status) -> str:
-    """Say what a run has cost, and what it will have cost at its expected end."""
+    """Return the cost of a run in words, with the estimate for its end."""
     now = time.time()
     return cost.text(status, now, expected_end(folder, status, now))
 
 
 def _note(folder: Path, status: Status) -> str:
-    """Return what the reader of a run should know; of one that has ended, where its time went."""
+    """Return a note for the reader of a run; for one that has ended, where its time went."""
     notes = [status.note or _note_of_tracker(folder)]
     if status.state.final and (folder / EVENTS_FOLDER / STEP_TIMES_FOLDER).exists():
         from distrain_nb.run.metrics.step_findings import findings_of
@@ -222,7 +224,7 @@ def _note(folder: Path, status: Status) -> str:
 
 
 def _note_of_tracker(folder: Path) -> str:
-    """Say what keeps experiment trackers from being up to date; empty if nothing does."""
+    """Return why experiment trackers are not up to date; empty if they are."""
     notes = []
     for file in FILES.values():
         with suppress(OSError, Damaged):
@@ -239,8 +241,10 @@ def _size(status: Status) -> str:
 
 
 def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """Return the steps of a run: the capture, each phase that lasted, and the end; times in seconds
-    since the epoch."""
+    """Return the steps of a run: the capture, each phase that lasted, and the end.
+
+    Times are in seconds since the epoch.
+    """
     if not status.trail:
         return _steps_of_states(created, status, end)
     stretches = status.trail
@@ -260,7 +264,7 @@ def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, .
 
 
 def _counts(stretch: Stretch, begin: float, until: float | None) -> bool:
-    """Tell whether a stretch is a step: it lasted, or the ranks ran."""
+    """Return whether a stretch is a step: it lasted, or the ranks ran in it."""
     return stretch.state == State.RUNNING or until is None or until - begin >= SHORTEST_STEP_S
 
 
@@ -273,7 +277,7 @@ def _label(stretch: Stretch) -> str:
 
 
 def _steps_of_states(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """Return the steps of a run from a version that kept no trail."""
+    """Return the steps of a run from a version that recorded no trail."""
     running = status.times.get(str(State.RUNNING))
     started = running or end
     steps = [Step("captured", None, created), Step("start", created, started)]
@@ -290,12 +294,12 @@ def labels_of(status: Status) -> dict[int, str]:
 
 
 def tagged(labels: Mapping[int, str], line: Line, text: str | None = None) -> str:
-    """Write a line of the log behind its process's label: `[rank 3] …`."""
+    """Write a line of the log after its process's label: `[rank 3] …`."""
     return f"[{label_of(labels, line)}] {line.text if text is None else text}"
 
 
 def label_of(labels: Mapping[int, str], line: Line) -> str:
-    """Return the label of the process that wrote the line, or else its number."""
+    """Return the label of the process that wrote a line, or else its number."""
     return labels.get(line.process, str(line.process))
 
 
@@ -305,13 +309,13 @@ def newest(metrics: Metrics) -> Iterable[str]:
 
 
 def state_text_of(state: str, words: str, cause: str = "") -> str:
-    """Write a state for a table: its sign, the words for it, and the start of the cause."""
+    """Write a state for a table: its sign, its words, and the beginning of the cause."""
     cut = f"{cause[:LONGEST_CAUSE]}…" if len(cause) > LONGEST_CAUSE else cause
     return ": ".join(filter(None, (f"{SIGNS.get(state, '◌')} {words}", cut)))
 
 
 def progress_text(progress: Progress, now: float) -> str:
-    """Describe progress with what is known: `sending the image: 12 MiB of 40 MiB, 3.1 s`."""
+    """Describe progress as far as it is known: `sending the image: 12 MiB of 40 MiB, 3.1 s`."""
     if isinstance(progress, RunProgress):
         return progress.text
     parts = []

@@ -18,11 +18,8 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room
 from distrain_nb.study.launching import trial_run
-from distrain_nb.worker.files.disk import give_up_reserve, reserve
+from distrain_nb.worker.files.reserve import OF_STUDY, give_up_reserve, reserve
 from distrain_nb.worker.files.status import State, Status
-
-# What is given up when the disk is full, for room to say so.
-RESERVE_FILES, RESERVE_BYTES = 4, 32 << 10
 
 
 def main(folder: Path) -> None:
@@ -63,7 +60,7 @@ def _carry(folder: Path) -> None:
 
     while True:
         with suppress(OSError):
-            reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve(folder, OF_STUDY)
         try:
             return StudyProcess(folder).run()
         except (DistrainError, OSError) as error:

@@ -1,6 +1,6 @@
-"""What a page asks about a study, by HTTP or through the kernel: one module answers both.
+"""Answers to a page about a study, by HTTP or through the kernel: one module gives both.
 
-What a page is told of a study, by the names that `page/src/protocol.d.ts` has for it.
+Their fields have the names of `page/src/protocol.d.ts`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.backends.cost import HOUR_S, Money, RunCost, seconds_on_machines
+from distrain_nb.backends.cost import RunCost, seconds_on_machines
+from distrain_nb.backends.cost_watch import with_price
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.prices import with_price
+from distrain_nb.backends.price import HOUR_S, Money
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.worker.files import fields

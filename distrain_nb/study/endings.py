@@ -1,4 +1,4 @@
-"""What a trial has reported of its goals, and how it has ended."""
+"""The end of a trial: its state, and the values of its goals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_THE_RUN = ("", "rank-0")  # series that speak for the whole run
 
 
 class TrialMetrics:
-    """The metrics of a run in its folder, of which each `read` takes in what is new."""
+    """The metrics of a run in its folder. Each `read` adds the new values."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class TrialMetrics:
         self._reports: dict[Path, HypertuneReports] = {}
 
     def read(self) -> bool:
-        """Return whether there was anything new."""
+        """Read new values. Return whether there were any."""
         news = bool(self._events.read())
         for path in sorted(self._folder.glob(HYPERTUNE_FILE.format("*"))):
             with suppress(OSError):
@@ -45,7 +45,7 @@ class TrialMetrics:
         return news
 
     def rows(self, metric: str) -> list[Row]:
-        """Return a metric's values so far, by step: of several for one step the last."""
+        """Return the values of a metric so far, by step. The last value of a step counts."""
         rows = self._of_events(metric).tolist()
         if not rows:
             reports = (report.rows(metric) for report in self._reports.values())
@@ -53,7 +53,7 @@ class TrialMetrics:
         return by_step(rows)
 
     def curve(self, metric: str, count: int) -> Points:
-        """Return a metric's values as `rows` has them, thinned to *count* points."""
+        """Return the values of a metric as `rows` does, thinned to *count* points."""
         points = self._of_events(metric)
         if not len(points):
             points = np.array(self.rows(metric), POINT)
@@ -81,8 +81,10 @@ class TrialMetrics:
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """A trial's last state, why, and its values by metric; `again` says that its run came to an
-    end that says nothing of them, so that it may be tried once more."""
+    """A trial's last state, the reason, and its values by metric.
+
+    `again` says that the run's end says nothing about the values, so the trial may be tried again.
+    """
 
     state: TrialState
     why: str = ""
@@ -91,7 +93,7 @@ class TrialEnd:
 
 
 def trial_end(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: StudySpec) -> TrialEnd:
-    """Return what the end of a trial's run makes of the trial."""
+    """Return the end of a trial, from the end of its run."""
     values = final_values(spec, metrics.values)
     if status.state is State.SUCCEEDED:
         why = _unusable(values, metrics, spec)
@@ -107,14 +109,14 @@ def trial_end(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: Stu
 
 
 def _stopped(trial: TrialFile, values: Mapping[str, float], spec: StudySpec) -> TrialEnd:
-    """Return the end of a trial that was stopped; it counts if it has reported all goals."""
+    """Return the end of a stopped trial. It counts if it has reported all goals."""
     complete = all(math.isfinite(values.get(goal.metric, math.nan)) for goal in spec.goals)
     state = TrialState.STOPPED if complete else TrialState.CANCELLED
     return TrialEnd(state, trial.why, values)
 
 
 def _unusable(values: Mapping[str, float], metrics: TrialMetrics, spec: StudySpec) -> str:
-    """Return why the values of a trial that came to its end are of no use; empty if they are."""
+    """Return why the values of a successful run can't be used; empty if they can."""
     for goal in spec.goals:
         if goal.metric not in values:
             names = ", ".join(metrics.names)

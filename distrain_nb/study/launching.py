@@ -1,4 +1,4 @@
-"""A trial becomes a run: what the study was started with, with the trial's number and values."""
+"""The start of a trial's run: the study's settings, with the trial's number and values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINKED_FROM_BYTES = 1 << 20
 
 
 class TrialRuns:
-    """The runs of a study's trials on the list of runs."""
+    """The runs of a study's trials, on the list of runs."""
 
     def __init__(self, study: StudyFile, folder: Path) -> None:
         """*folder* is the study's."""
@@ -35,7 +35,7 @@ class TrialRuns:
         self._store = Store()
 
     def added(self, trial: TrialFile) -> Record:
-        """Return a run on the list for a trial's attempt, which is known by its handle."""
+        """Add a run for a trial's attempt to the list. The run's handle names the attempt."""
         study = self._study
         options = {**study.options, "param": [f"{n}={v}" for n, v in _texts(trial).items()]}
         handle: dict[str, Json] = {
@@ -71,15 +71,17 @@ class TrialRuns:
 
 
 class TrialLauncher(TrialRuns):
-    """Starts the runs of a study's trials, each once. Raises OptionError where their backend is
-    gone."""
+    """Starts the runs of a study's trials, each once.
+
+    Raises OptionError if the backend is no longer installed.
+    """
 
     def __init__(self, study: StudyFile, folder: Path) -> None:
         super().__init__(study, folder)
         self._backend = cast("StartsTrials", find(study.backend))
 
     def begin(self, trial: TrialFile, record: Record) -> None:
-        """Start a run that was added. Raises DistrainError or OSError where it can't be."""
+        """Start a run that was added. Raises DistrainError or OSError."""
         target = record.folder / PROGRAM_FOLDER
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(self._folder / PROGRAM_FOLDER, target, copy_function=_copy)
@@ -90,35 +92,37 @@ class TrialLauncher(TrialRuns):
         self._backend.begin_trial(self._folder, start, record.folder)
 
     def status(self, record: Record) -> Status:
-        """Return how a run is doing."""
+        """Return the status of a run."""
         return self._backend.status(record.handle, record.folder)
 
     def has_begun(self, record: Record) -> bool:
-        """Return whether a run was begun that was added before this process was there."""
+        """Return whether an earlier process has started a run that it added."""
         return self._backend.has_begun(record.folder)
 
     def discard(self, record: Record) -> None:
-        """Forget a run that was never begun."""
+        """Remove a run that was never started from the list."""
         self._store.delete(record)
 
     def end(self) -> None:
-        """Note that the study has ended."""
+        """Record that the study has ended."""
         self._backend.end_trials(self._folder)
 
 
 def trial_run(trial: TrialFile) -> Run | None:
-    """Return the handle on a trial's run; None before it has one. Raises RunNotFound once
-    deleted."""
+    """Return the handle on a trial's run; None before the trial has one.
+
+    Raises RunNotFound if the run has been deleted.
+    """
     return Run(Store().get(str(trial.run))) if trial.run else None
 
 
 def _texts(trial: TrialFile) -> dict[str, str]:
-    """Return the values as a command line has them."""
+    """Return the values as texts of a command line."""
     return {name: str(value) for name, value in trial.parameters.items()}
 
 
 def _copy(source: str, target: str) -> None:
-    """Large files are shared, as far as the file system can."""
+    """Copy a file. A large file becomes a link, if the file system has links."""
     if Path(source).stat().st_size >= LINKED_FROM_BYTES:
         try:
             os.link(source, target)

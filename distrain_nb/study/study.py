@@ -255,7 +255,7 @@ class Study(Ends):
         trial = self[number]
         service = self._service
         if service is not None and not service.stops_trials:
-            raise OptionError(f"{service.title} stops no single trial, only the whole study")
+            raise OptionError(f"{service.title} can't stop a single trial, only the whole study")
         if trial.state.final:
             raise OptionError(f"trial {number} of study {self.id} has ended already: {trial.state}")
         if service is not None:
@@ -270,7 +270,7 @@ class Study(Ends):
         StoreError."""
         if not self.adds_trials:
             title = self._service.title if self._service else title_of(self.file.backend)
-            raise OptionError(f"{title} adds no trials to a study: start another with --tune")
+            raise OptionError(f"{title} can't add trials to a study: start another one with --tune")
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
         with writable(self.folder), self._counting():

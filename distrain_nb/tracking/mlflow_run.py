@@ -1,7 +1,7 @@
-"""A run of MLflow: found by our key, or made, and what is told to it.
+"""A run of MLflow: looked up by our key or created, and kept up to date.
 
-By MLflow's own client, so that any address does that it knows: a server, a database, and what
-plugins bring, such as sagemaker-mlflow for ARNs. Limits are those of MLflow 2.14 to 3.18.
+MLflow's own client does this, so every address works that it knows: a server, a database, and what
+plugins add, such as sagemaker-mlflow for ARNs. Limits are those of MLflow 2.14 to 3.18.
 """
 
 from __future__ import annotations

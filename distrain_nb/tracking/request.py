@@ -19,7 +19,8 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.secrets.guard import HIDDEN
 from distrain_nb.tracking.kinds import MLFLOW, kind_of, kinds
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.status import Owner, Status
 from distrain_nb.worker.files.tracked import URI_VARIABLE, Tracked
 

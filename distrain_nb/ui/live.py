@@ -88,7 +88,7 @@ class LiveView:
             self._send_whole()
         elif changed:
             self._send(news, from_start=False)
-        # Last: a page that is told of the end before the lines says that there are none.
+        # Last: a page that learns of the end before it has lines says that there are none.
         current = _now(summary)
         if {**self._run.summary, "now": current["now"]} != current:
             self._run.summary = current

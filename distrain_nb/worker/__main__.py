@@ -41,7 +41,7 @@ from distrain_nb.worker.replica import (
     sagemaker,
     shared,
 )
-from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
+from distrain_nb.worker.replica.rank_count import VARIABLE, per_replica
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
 

@@ -15,7 +15,7 @@ from tests.sagemaker import jobs as sagemaker
 from tests.vertex import jobs as vertex
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Plan
+    from distrain_nb.backends.plan import Plan
 
 PYTHON = "python:3."
 NEURON = "public.ecr.aws/neuron/"

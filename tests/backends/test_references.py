@@ -14,7 +14,7 @@ from botocore.model import StringShape
 from botocore.session import Session
 
 import distrain_nb
-from distrain_nb.backends.remote import options as remote_options
+from distrain_nb.backends.remote.variables import VARIABLE
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout.catalog import current
@@ -124,7 +124,7 @@ def test_our_limits_are_those_of_sagemakers_model() -> None:
     assert bounds("InputDataConfig")[1] == int(texts["channels_max"])
     assert bounds("ChannelName")[1] == int(texts["channel_name_length_max"])
     alike(texts["channel_name_pattern"], "ChannelName")
-    alike(remote_options.VARIABLE.pattern, "TrainingEnvironmentKey")
+    alike(VARIABLE.pattern, "TrainingEnvironmentKey")
 
 
 def alike(pattern: str, name: str) -> None:

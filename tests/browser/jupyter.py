@@ -149,7 +149,8 @@ def serve(
         stderr=subprocess.STDOUT,
     )
     try:
-        url, token = _address(root / "runtime", process)
+        server = server_info(root / "runtime", process)
+        url, token = server["url"], server["token"]
         yield Lab(url, token, root / "notebooks", root / "home", frontend)
     finally:
         ended(process)
@@ -213,16 +214,17 @@ def _environment(root: Path) -> dict[str, str]:
     }
 
 
-def _address(runtime: Path, process: subprocess.Popen[bytes]) -> tuple[str, str]:
+def server_info(runtime: Path, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """What a Jupyter server writes of itself, once it answers."""
     end = time.monotonic() + PATIENCE_MS / 1000
     while time.monotonic() < end and process.poll() is None:
         for file in runtime.glob("jpserver-*.json"):
             try:
-                told = json.loads(file.read_text())
-                httpx.get(f"{told['url']}api", timeout=5).raise_for_status()
+                info: dict[str, Any] = json.loads(file.read_text())
+                httpx.get(f"{info['url']}api", timeout=5).raise_for_status()
             except (json.JSONDecodeError, httpx.HTTPError):  # half written, or not up yet
                 continue
-            return told["url"], told["token"]
+            return info
         time.sleep(0.1)
     raise RuntimeError((runtime.parent / "server.log").read_text())
 

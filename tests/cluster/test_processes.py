@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.base import AnyJob, Job
+from distrain_nb.backends.job import AnyJob, Job
 from distrain_nb.backends.options import read_options
 from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import choose

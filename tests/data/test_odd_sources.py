@@ -15,7 +15,7 @@ from distrain_nb import api
 from distrain_nb.data import pack, shards
 from distrain_nb.errors import OptionError, PackingError
 from distrain_nb.magics.lines import run_line
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
 

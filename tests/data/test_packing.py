@@ -18,7 +18,7 @@ from distrain_nb.data.packing import Packed
 from distrain_nb.errors import OptionError, PackingError
 from distrain_nb.magics.lines import run_line
 from distrain_nb.magics.verbs import packing_options
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
 SIZE = 1e6

@@ -14,22 +14,20 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import psutil
 
 from tests.browser.jupyter import (
     DATA_FOLDER,
     NOTEBOOK,
-    PATIENCE_MS,
     WITHOUT,
     Lab,
     OpenNotebook,
     ended,
+    server_info,
 )
 from tests.image.services.processes import ending_with_tests
 from tests.kernels import PATIENT
@@ -123,7 +121,7 @@ def space(root: Path, python: str, *options: str, policy: str = "") -> Iterator[
         stderr=subprocess.STDOUT,
     )
     try:
-        with proxy(_port(runtime, process)) as port:
+        with proxy(server_info(runtime, process)["port"]) as port:
             url = f"http://127.0.0.1:{port}{BASE}"
             yield Space(url, "", notebooks, home / ".distrain")
     except BaseException:
@@ -169,20 +167,6 @@ def _environment(home: Path, runtime: Path) -> dict[str, str]:
         "JUPYTER_RUNTIME_DIR": str(runtime),
         "DISTRAIN_HOME": str(home / ".distrain"),
     }
-
-
-def _port(runtime: Path, process: subprocess.Popen[bytes]) -> int:
-    end = time.monotonic() + PATIENCE_MS / 1000
-    while time.monotonic() < end and process.poll() is None:
-        for file in runtime.glob("jpserver-*.json"):
-            try:
-                told = json.loads(file.read_text())
-                httpx.get(f"{told['url']}api", timeout=5).raise_for_status()
-            except (json.JSONDecodeError, httpx.HTTPError):  # half written, or not up yet
-                continue
-            return int(told["port"])
-        time.sleep(0.1)
-    raise RuntimeError((runtime.parent / "server.log").read_text())
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from distrain_nb.api import program
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.options import NoOptions
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout

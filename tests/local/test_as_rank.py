@@ -19,7 +19,7 @@ from distrain_nb.program import NO_PROGRAM, Program
 from distrain_nb.run import Run
 from distrain_nb.worker.facts import dry
 from distrain_nb.worker.facts.comparing import compare
-from distrain_nb.worker.facts.reader import read_facts
+from distrain_nb.worker.facts.reader import FactReader
 from distrain_nb.worker.facts.record import DRY, Fact, of_kind
 from distrain_nb.worker.files.folder import DRY_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.rank.stacks import HANG_AFTER_VARIABLE
@@ -54,7 +54,7 @@ def ended(run: Run) -> Run:
 
 
 def facts(run: Run) -> dict[int, Fact]:
-    noted = read_facts(run.folder / EVENTS_FOLDER)
+    noted = FactReader(run.folder / EVENTS_FOLDER).read()
     return {rank: of_kind(of_rank, DRY)[0] for rank, of_rank in noted.items()}
 
 

@@ -20,7 +20,7 @@ from distrain_nb import api
 from distrain_nb.data import pack, shards
 from distrain_nb.errors import OptionError
 from distrain_nb.places.local.buckets import fetch, place
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
 GIB = 1 << 30

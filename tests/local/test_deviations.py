@@ -15,7 +15,7 @@ from distrain_nb.findings import Finding
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run import Run
 from distrain_nb.worker.facts.deviations import CODES
-from distrain_nb.worker.facts.reader import read_facts
+from distrain_nb.worker.facts.reader import FactReader
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 BYPASSED = next(case for case in CASES if case.name == "module-called-by-itself")
@@ -51,7 +51,7 @@ def test_a_fault_is_named_with_its_line(case: Case, home: Path) -> None:
 def test_a_healthy_program_says_nothing(style: str, home: Path) -> None:
     run = ended(start(PROGRAMS[style], ranks_per_replica=3))
     assert run.state == "succeeded" and run.findings == () and not run.status.note
-    facts = read_facts(run.folder / EVENTS_FOLDER)
+    facts = FactReader(run.folder / EVENTS_FOLDER).read()
     kinds = {fact["kind"] for noted in facts.values() for fact in noted}
     assert len(facts) == 3 and {"weights", "samples", "collectives", "end"} <= kinds
     assert "trouble" not in kinds
@@ -104,15 +104,15 @@ def test_nothing_is_recorded_of_one_rank_or_if_it_is_turned_off(
     alone = ended(start("import torch\ntorch.ones(1)", ranks_per_replica=1))
     monkeypatch.setenv("DISTRAIN_FACTS", "0")
     off = ended(start(BYPASSED.faulty))
-    assert read_facts(alone.folder / EVENTS_FOLDER) == {}
-    assert read_facts(off.folder / EVENTS_FOLDER) == {} and off.findings == ()
+    assert FactReader(alone.folder / EVENTS_FOLDER).read() == {}
+    assert FactReader(off.folder / EVENTS_FOLDER).read() == {} and off.findings == ()
 
 
 def test_a_wrapped_model_that_is_compiled_is_followed(home: Path) -> None:
     wrapped = "torch.compile(DistributedDataParallel(net), backend='eager')"
     run = ended(start(PROGRAMS["plain"].replace("DistributedDataParallel(net)", wrapped)))
     assert run.state == "succeeded" and run.findings == ()
-    for noted in read_facts(run.folder / EVENTS_FOLDER).values():
+    for noted in FactReader(run.folder / EVENTS_FOLDER).read().values():
         (end,) = [fact for fact in noted if fact["kind"] == "end"]
         assert end["exchanges"] == end["steps"] == {"module 0": 36}
 

@@ -121,7 +121,7 @@ def test_what_hang_after_takes(home: Path) -> None:
         start(BEGIN, hang_after="soon")
     run = start(f"{BEGIN}time.sleep(300)", hang_after=0)
     eventually(lambda: "begun" in run.logs(), 120)
-    with pytest.raises(OptionError, match="no rank on this machine that answers"):
+    with pytest.raises(OptionError, match="answers on this machine"):
         run.stacks()
     run.cancel()
 

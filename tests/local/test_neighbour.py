@@ -17,7 +17,7 @@ import pytest
 from distrain_nb import api, rehearsal
 from distrain_nb.config import Config
 from distrain_nb.errors import RunCancelled, StoreError
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.run import Store
 from tests.conftest import eventually
 from tests.neighbour import NEIGHBOUR, as_neighbour

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.health import doctor
 from tests.places.conftest import Describe
 from tests.places.stand_ins import ACCOUNT, PROJECT, TOKEN, metadata_server, sagemaker, serving
@@ -180,7 +180,7 @@ def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
 ) -> None:
     with sagemaker({}) as json_where_xml_belongs:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{json_where_xml_belongs.address}")
-        assert "what answers is not AWS" in of_sagemaker()["identity"].result
+        assert "the answer is not from AWS" in of_sagemaker()["identity"].result
 
 
 def test_a_service_that_does_not_answer_is_asked_once() -> None:

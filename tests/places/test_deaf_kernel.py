@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.base import Health
+from distrain_nb.backends.checks import Health
 from distrain_nb.health.notebooks import jupyter
 
 

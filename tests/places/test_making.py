@@ -14,11 +14,11 @@ from google.auth.credentials import AnonymousCredentials
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import client
-from distrain_nb.places.sagemaker.storage import make_bucket as make_s3_bucket
+from distrain_nb.places.sagemaker.resources import make_bucket as make_s3_bucket
 from distrain_nb.places.vertex import client as rest
-from distrain_nb.places.vertex import storage as making
+from distrain_nb.places.vertex import resources
 from distrain_nb.places.vertex.client import storage_client
-from distrain_nb.places.vertex.storage import make_bucket, make_repository
+from distrain_nb.places.vertex.resources import make_bucket, make_repository
 from tests.places.stand_ins import serving
 
 BUCKET, REGION = "mine-distrain-us-central1", "us-central1"
@@ -62,7 +62,7 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
         there.address = f"http://{server.address}"
         monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_ARTIFACTREGISTRY", there.address)
         monkeypatch.setattr(rest, "login", AnonymousCredentials)
-        monkeypatch.setattr(making, "ASK_EVERY_S", 0.01)
+        monkeypatch.setattr(resources, "ASK_EVERY_S", 0.01)
         yield there
 
 

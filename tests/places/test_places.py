@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends.base import AnyJob
+from distrain_nb.backends.job import AnyJob
 from distrain_nb.backends.notebooks import NotebookPlace, place
 from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError

@@ -13,9 +13,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from distrain_nb import api
 from distrain_nb.api import cost
-from distrain_nb.backends import prices
-from distrain_nb.backends.cost import Money, NoPrice, RunCost
-from distrain_nb.backends.prices import A_DAY_S, CACHE, LOOKUP, price_of
+from distrain_nb.backends import price_lookup
+from distrain_nb.backends.cost import RunCost
+from distrain_nb.backends.price import Money, NoPrice
+from distrain_nb.backends.price_list import A_DAY_S, CACHE
+from distrain_nb.backends.price_lookup import LOOKUP
+from distrain_nb.backends.prices import price_of
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.jobs import observed
@@ -179,7 +182,11 @@ def test_what_sagemaker_bills_is_what_a_run_has_cost() -> None:
 @pytest.fixture
 def both(google: Login, aws_login: Login, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Both lists, for which a busy machine has time."""
-    for module, name in ((cost, "WAITED_S"), (cost, "LOOKED_S"), (prices, "ANSWERED_WITHIN_S")):
+    for module, name in (
+        (cost, "WAITED_S"),
+        (cost, "LOOKED_S"),
+        (price_lookup, "ANSWERED_WITHIN_S"),
+    ):
         monkeypatch.setattr(module, name, 600.0)
     with cloud_billing(TOKEN) as billing, aws_prices() as pricing:
         google(billing)

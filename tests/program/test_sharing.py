@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.program.values.data import shared_names
+from distrain_nb.program.values.shared import shared_names
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Server

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import distrain_nb as d
-from distrain_nb.backends.base import Health
+from distrain_nb.backends.checks import Health
 from distrain_nb.places.ray.dashboard import LOGIN, about
 
 from .conftest import TOKEN, RayCluster, wait_for

@@ -7,7 +7,7 @@ import contextvars
 import pytest
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.program.program import report, report_to
+from distrain_nb.program.progress import report, report_to
 from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.job_thread import JobThread
 

@@ -16,7 +16,7 @@ import pytest
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
 from distrain_nb.places.vertex.stand_in.buckets import DATA
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.rehearsal.engine import unpacked
 from distrain_nb.rehearsal.engine.image_root import host_path
 from distrain_nb.rehearsal.engine.unpacked import unpack

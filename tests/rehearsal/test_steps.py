@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb import submit
-from distrain_nb.program.program import report_to
+from distrain_nb.program.progress import report_to
 from distrain_nb.rehearsal import engine
 from tests.image.services.bases import BaseImage
 from tests.rehearsal.conftest import Cloud, cloud_with, pool

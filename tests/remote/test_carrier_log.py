@@ -13,7 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from distrain_nb import __version__
-from distrain_nb.backends.remote import carrier, carrier_log, options
+from distrain_nb.backends.remote import carrier, carrier_log, variables
 from distrain_nb.backends.remote.carrier_start import start_carrier
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
@@ -84,7 +84,7 @@ def test_trouble_has_its_traceback_once(
 def test_secrets_are_not_in_it(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options.store_variables({"PASSWORD": "open sesame", "ONE": "1"}, run)
+    variables.store_variables({"PASSWORD": "open sesame", "ONE": "1"}, run)
 
     def refuse(service: FolderService, request: Any) -> str:
         raise DistrainError(f"'open sesame' is no value of PASSWORD\nnor is {TOKEN} of TOKEN")

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.cost import NoPrice, RunCost, seconds_on_machines
-from distrain_nb.backends.prices import CostWatch, price_of
+from distrain_nb.backends.cost import RunCost, seconds_on_machines
+from distrain_nb.backends.cost_watch import CostWatch
+from distrain_nb.backends.price import NoPrice
+from distrain_nb.backends.prices import price_of
 from distrain_nb.backends.remote import carrier
 from distrain_nb.layout import Layout
 from distrain_nb.ui.form import Form

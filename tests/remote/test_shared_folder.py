@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote.delivery import with_bytecode
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.service import LogEntry, Observed

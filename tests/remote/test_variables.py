@@ -11,7 +11,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote import backend, options
+from distrain_nb.backends.remote import backend, variables
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
@@ -62,7 +62,7 @@ def test_a_value_is_in_one_file_of_its_owner_alone_until_the_job_is_there(
 ) -> None:
     folder = submitted(cloud, f"MINE={VALUE}", "OTHER=***").folder
     (file,) = holding(tmp_path, VALUE)
-    assert file == folder / options.VARIABLES_FILE
+    assert file == folder / variables.VARIABLES_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     spec = Submission.read(folder).spec
     assert spec["variables"] == {"MINE": VALUE, "OTHER": "***"}
@@ -71,7 +71,7 @@ def test_a_value_is_in_one_file_of_its_owner_alone_until_the_job_is_there(
     object.__setattr__(service, "_jobs", _Jobs(sent))
     service.create(json.loads(json.dumps(spec["request"])))
     assert str(sent).count(VALUE) == 1
-    options.delete_variables(folder)
+    variables.delete_variables(folder)
     assert not holding(tmp_path, VALUE)
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_ends_before_its_job_is_there_leaves_no_value(tmp_path: Path)
 
 def test_values_that_are_gone_are_missed() -> None:
     with pytest.raises(DistrainError, match=r"values of --env are gone \(MINE\)"):
-        options.restored_variables({"MINE": "***", "LR": "1"}, {})
+        variables.restored_variables({"MINE": "***", "LR": "1"}, {})
 
 
 def test_a_wrong_variable_is_named_without_its_value() -> None:

@@ -15,7 +15,7 @@ from distrain_nb import api
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.charts import drawing
-from distrain_nb.run.charts.figure import colours_of
+from distrain_nb.run.charts.figure import MANY, colours_of
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.run.pages.answers import answer
@@ -142,3 +142,8 @@ def test_ranks_of_many_that_are_neighbours_have_colours_far_apart() -> None:
     for near in range(1, 8):
         apart = max(abs(_part(colours[0], at) - _part(colours[near], at)) for at in (1, 3, 5))
         assert apart > 0.2, near
+
+
+def test_as_many_lines_become_a_band_on_the_page_as_in_a_saved_chart() -> None:
+    page = Path(__file__).parents[2] / "page" / "src" / "charts" / "band.js"
+    assert re.findall(r"^export const MANY = (\d+);", page.read_text(), re.MULTILINE) == [str(MANY)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from distrain_nb.api import Code, Source, program
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.options import declared, read_options
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout

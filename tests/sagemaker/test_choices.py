@@ -24,7 +24,7 @@ from distrain_nb.rehearsal.failures import ApiError, JobFailed
 from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.tuning import options
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.replica.contracts import per_replica
+from distrain_nb.worker.replica.rank_count import per_replica
 
 from .jobs import PLAN, SCRIPT, laid, planned
 

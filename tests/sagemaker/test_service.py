@@ -15,10 +15,11 @@ from distrain_nb.backends.remote.service import Stored
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.backend import SageMakerBackend
 from distrain_nb.places.sagemaker.client import client
+from distrain_nb.places.sagemaker.resources import make_repository
+from distrain_nb.places.sagemaker.run_output import RunOutput
 from distrain_nb.places.sagemaker.service import SageMakerService
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.services import SageMakerStandIn, stand_in
-from distrain_nb.places.sagemaker.storage import RunOutput, make_repository
 from distrain_nb.rehearsal.faults import Faults
 from distrain_nb.worker.files.status import State
 from tests.rehearsal.training_jobs import Aws, troubled

@@ -307,9 +307,11 @@ def test_a_study_that_is_stopped_ends_when_the_service_says_so(
 
 def test_what_the_service_cannot_do_is_said(study: Study) -> None:
     carry(study)
-    with pytest.raises(OptionError, match="Folders stops no single trial, only the whole study"):
+    with pytest.raises(
+        OptionError, match="Folders can't stop a single trial, only the whole study"
+    ):
         study.stop(1)
-    with pytest.raises(OptionError, match="Folders adds no trials to a study: start another"):
+    with pytest.raises(OptionError, match="Folders can't add trials to a study: start another"):
         study.more(2)
 
 

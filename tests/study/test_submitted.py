@@ -52,7 +52,7 @@ def test_each_trial_is_a_run_that_is_submitted(tuned: Callable[..., Study], tmp_
     # The study's process deletes them once it has written that it ended and nobody wants more.
     assert eventually(lambda: not (study.folder / VARIABLES_FILE).exists())
     assert not study.on_service and study.optuna.best_value == 0
-    with pytest.raises(OptionError, match="other processes adds no trials to a study"):
+    with pytest.raises(OptionError, match="other processes can't add trials to a study"):
         study.more(1)
 
 
@@ -75,7 +75,7 @@ def test_a_plan_that_hands_no_values_on_is_refused(
 ) -> None:
     with (
         guests.installed(ForgetfulBackend, tmp_path / "other", monkeypatch),
-        pytest.raises(DistrainError, match="other processes hands no values on to trials"),
+        pytest.raises(DistrainError, match="other processes passes no values to trials"),
     ):
         tuned(on="forgetful")
     assert not listed()

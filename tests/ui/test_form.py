@@ -25,7 +25,7 @@ from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
 from distrain_nb.repairs import join_lines
 from distrain_nb.ui import outputs
-from distrain_nb.ui.form import Form, form, widget
+from distrain_nb.ui.form import Form, form, form_outputs, page_order, widget
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
 from distrain_nb.ui.form.fields import POOL_FIELDS, SETTINGS, bytes_of, text_of, with_text
 from distrain_nb.ui.form.picture import picture
@@ -432,7 +432,7 @@ def test_what_was_typed_is_taken_in_its_order_though_two_threads_bring_it(built:
 def test_what_was_lost_is_not_waited_for_without_end(
     built: Form, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(widget, "LOST_AFTER_S", -1)
+    monkeypatch.setattr(page_order, "LOST_AFTER_S", -1)
     said(built, do="set", path="on", text="vertex", group="", number=2)
     assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
     said(built, do="set", path="on", text="sagemaker", group="", number=1)
@@ -447,7 +447,7 @@ def test_what_is_sent_again_does_not_wait_longer(
     now = time.monotonic()
     for seconds in (2.0, 4.0):
         later = SimpleNamespace(monotonic=lambda reached=now + seconds: reached)
-        monkeypatch.setattr(widget, "time", later)
+        monkeypatch.setattr(page_order, "time", later)
         said(built, do="set", path="on", text="vertex", group="", number=2)
     assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
 
@@ -490,7 +490,7 @@ def test_a_form_opens_with_the_options_that_another_has_written(home: Path) -> N
 
 def test_a_document_keeps_the_form_as_it_is(built: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page does is kept once it asks for it, what Python does at once."""
-    monkeypatch.setattr(widget, "frontend", lambda: Frontend.PAGE)
+    monkeypatch.setattr(form_outputs, "frontend", lambda: Frontend.PAGE)
     monkeypatch.setattr(outputs, "frontend", lambda: Frontend.PAGE)
     replaced: list[outputs.Bundle] = []
     monkeypatch.setattr(outputs._Updated, "replace", lambda _, bundle: replaced.append(bundle))

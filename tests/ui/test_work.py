@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.program.program import CHUNK, report_to
+from distrain_nb.program.progress import CHUNK, report_to
 from distrain_nb.worker.files.status import Progress
 from tests.kernels import Kernel
 

@@ -15,7 +15,7 @@ import pytest
 from distrain_nb.worker.facts import comparing, record
 from distrain_nb.worker.facts.comparing import FactComparison, compare, is_ignored
 from distrain_nb.worker.facts.deviations import CODES, SENTENCES, Deviation, named
-from distrain_nb.worker.facts.reader import FactReader, read_facts, settle
+from distrain_nb.worker.facts.reader import FactReader, settle
 from distrain_nb.worker.facts.record import (
     MOST_BYTES,
     Fact,
@@ -337,7 +337,7 @@ def test_a_record_is_bounded_and_ends(tmp_path: Path) -> None:
     kept.mark(1, "0\tmark")
     kept.end(steps=3)
     kept.note("weights", number=-1)
-    facts = read_facts(tmp_path)[1]
+    facts = FactReader(tmp_path).read()[1]
     kinds = [fact["kind"] for fact in facts]
     assert kinds[0] == "begin" and kinds[-2:] == ["end", "mark"]
     size = sum(file.stat().st_size for file in (tmp_path / FACTS_FOLDER).iterdir())
@@ -357,7 +357,7 @@ def test_the_last_mark_of_a_rank_that_was_aborted_comes_back_with_its_file(tmp_p
     after = [path.stat().st_size for path in sorted((tmp_path / FACTS_FOLDER).glob("*.jsonl"))]
     assert after[0] == before[0] and after[1] > before[1]
     (tmp_path / FACTS_FOLDER / "rank-1.mark").unlink()
-    last = read_facts(tmp_path)[1][-1]
+    last = FactReader(tmp_path).read()[1][-1]
     assert (last["number"], last["text"]) == (9, "0\t1\tall_reduce")
 
 
@@ -371,7 +371,7 @@ def test_facts_of_an_earlier_attempt_and_torn_lines_are_left_out(
         kept.note("module", of="module 0", ranks=[1, 2], names=[])
     with (tmp_path / FACTS_FOLDER / "rank-2.jsonl").open("ab") as file:
         file.write(b"\xff{\n" + json.dumps({"kind": "end"}).encode())
-    facts = read_facts(tmp_path)
+    facts = FactReader(tmp_path).read()
     assert list(facts) == [1, 2]
     assert [fact["kind"] for fact in facts[2]] == ["begin", "module"]
     assert FactComparison(tmp_path).compare() == () == FactComparison(tmp_path / "none").compare()

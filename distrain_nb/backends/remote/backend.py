@@ -12,10 +12,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from distrain_nb.backends.base import Backend, Handle, Health, Job, packages
+from distrain_nb.backends.base import Backend, Handle
+from distrain_nb.backends.checks import Health, packages
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.plugins import lacks_for_rehearsal
 from distrain_nb.backends.remote.carrier_start import may_start, start_carrier
-from distrain_nb.backends.remote.options import RemoteOptionsT, delete_variables
+from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.plan import RemotePlanT
 from distrain_nb.backends.remote.processes import processes_of
 from distrain_nb.backends.remote.secret_search import refuse_job_secrets
@@ -23,6 +25,7 @@ from distrain_nb.backends.remote.service import Pace, Service
 from distrain_nb.backends.remote.sharing import hand_over
 from distrain_nb.backends.remote.submission import Journal, Spec, Submission, fill_placeholders
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
+from distrain_nb.backends.remote.variables import delete_variables
 from distrain_nb.backends.tuning import TRIAL, TRIAL_ARGUMENTS, TRIAL_NONCE, TrialStart
 from distrain_nb.errors import DistrainError
 from distrain_nb.types import JsonObject, Unknown
@@ -69,7 +72,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         spec = plan.spec()
         if TRIAL_ARGUMENTS not in json.dumps(asdict(spec)):
             raise DistrainError(
-                f"--tune: {self.title} hands no values on to trials: its `spec` leaves out "
+                f"--tune: {self.title} passes no values to trials: its `spec` leaves out "
                 "`backends.tuning.trial_variables`"
             )
         self._write(plan, spec, folder, {})

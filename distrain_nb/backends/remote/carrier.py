@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb import __version__
+from distrain_nb.backends.cost_watch import CostWatch
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.prices import CostWatch
 from distrain_nb.backends.remote.attempts import (
     HangNotes,
     attempt_label,
@@ -27,20 +27,14 @@ from distrain_nb.backends.remote.attempts import (
     start_next_attempt,
     with_report,
 )
-from distrain_nb.backends.remote.carried import (
-    LONGEST_PAUSE_S,
-    Cancelled,
-    CarriedRun,
-    error_line,
-    send,
-    stage,
-)
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, CarriedRun, error_line
 from distrain_nb.backends.remote.carrier_log import NoLock, carrier_lock, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
-from distrain_nb.backends.remote.options import delete_variables
 from distrain_nb.backends.remote.run_prompts import RunPrompts
+from distrain_nb.backends.remote.sending import Cancelled, send, stage
 from distrain_nb.backends.remote.service import Gone, Observed, Pace, Service
 from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.remote.variables import delete_variables
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
 from distrain_nb.worker.supervisor.deviating import DeviationReader, note_of

@@ -21,7 +21,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.errors import DistrainError
 from distrain_nb.secrets import redacted
 from distrain_nb.worker.files import fields
@@ -200,7 +200,7 @@ class _Formatter(logging.Formatter):
 def _secrets(folder: Path) -> Collection[str]:
     """Return the values of `--env`, for as long as the run's folder has them."""
     try:
-        return options.stored_variables(folder).values()
+        return variables.stored_variables(folder).values()
     except (OSError, fields.Damaged):
         return ()
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from distrain_nb.backends.base import Handle, Job, submit_cell
+from distrain_nb.backends.base import Handle
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.plan import RemotePlanT
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.backends.remote.resuming import ResumingBackend
 from distrain_nb.backends.remote.shared_folder import SharedSpec
+from distrain_nb.backends.sessions import submit_cell
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.worker.files.folder import CARRIER_LOG

@@ -1,4 +1,4 @@
-"""What a job says and leaves behind, fetched into the run's folder, with retries."""
+"""What a job prints and leaves behind, fetched into the run's folder, with retries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 POINTS_FILE = "events.out.tfevents.0000000000.log"
 PIECE = 8 << 20
-SERVICE = "service"  # what is said by nobody of the job, but by the cloud
+SERVICE = "service"  # the label of lines that the cloud wrote, not the job
 _DRAFT = ".being-fetched"
 
 # How our worker names the process that a line is from.
@@ -40,14 +40,14 @@ class OutsideRunFolder(DistrainError):
 
 
 class Log:
-    """The run's log, which goes on exactly where the journal says that it has come to."""
+    """The run's log. It continues at the size that the journal has recorded."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
         self._file = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._file, journal.log_size)
 
     def add(self, records: bytes, size: int) -> int:
-        """Write them after the first `size` bytes, and give the size then."""
+        """Write records after the first `size` bytes. Return the new size."""
         os.ftruncate(self._file, size)
         for start in range(0, len(records), PIECE):
             _write(self._file, records[start : start + PIECE], size + start)
@@ -64,7 +64,7 @@ def _write(file: int, data: bytes, place: int) -> None:
 
 
 def _records(entries: Iterable[LogEntry], labels: list[str]) -> bytes:
-    """Return entries as records; labels of processes that are new are appended."""
+    """Return entries as records of the log. New processes are appended to `labels`."""
     numbers = {label: number for number, label in enumerate(labels)}
     records = []
     for moment, role, replica, text, stream, _, process in entries:
@@ -82,7 +82,7 @@ def _records(entries: Iterable[LogEntry], labels: list[str]) -> bytes:
 
 
 def _tagged(role: str, replica: int, text: str) -> tuple[str, str]:
-    """Return the label of the process that a line is from, and its text."""
+    """Return the label of the process that wrote a line, and the line without that label."""
     tagged = _TAGGED.fullmatch(text) if text.startswith("[") else None
     if tagged:
         return tagged[1], tagged[2]
@@ -90,15 +90,15 @@ def _tagged(role: str, replica: int, text: str) -> tuple[str, str]:
 
 
 def _overwritten(text: str) -> Iterator[str]:
-    """Yield the lines of a text, as they stay on screen."""
+    """Yield the lines of a text as a terminal shows them in the end."""
     for line in text.rstrip("\n").split("\n"):
         yield last_overwrite(line.encode("utf-8", "backslashreplace")).decode()
 
 
 def events(output: OutputFolder, folder: Path) -> None:
-    """Fetch what event files have grown by: ranges, not whole files.
+    """Fetch the bytes by which event files have grown, not whole files.
 
-    Raises Outside, when all else is there, for objects that are refused.
+    Raises OutsideRunFolder for refused objects, once everything else has been fetched.
     """
     files = output.objects(f"{EVENTS_FOLDER}/")
     for stored, path in _allowed(files, folder, EVENTS_FOLDER):
@@ -113,13 +113,13 @@ def events(output: OutputFolder, folder: Path) -> None:
 
 
 class Points:
-    """What metric definitions found in the log, as an event file that goes on as the log does."""
+    """The metrics that definitions extract from the log. Their event file grows with the log."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / EVENTS_FOLDER / POINTS_FILE
 
     def add(self, entries: Sequence[LogEntry], size: int) -> int:
-        """Write them after the first `size` bytes, and give the size then."""
+        """Write points after the first `size` bytes. Return the new size."""
         points = [(entry.time, *point) for entry in entries for point in entry.points]
         if not points:
             return size
@@ -134,10 +134,10 @@ class Points:
 
 
 def results(output: OutputFolder, folder: Path, tell: Listener) -> None:
-    """Fetch what `--result` named; a file has its name once it is whole, and on
-    disk, as the journal will say that nothing is missing.
+    """Fetch what `--result` names.
 
-    Raises Outside, when all else is there, for objects that are refused.
+    A file gets its name when it is whole and on disk, because the journal then records that nothing
+    is missing. Raises OutsideRunFolder for refused objects, once everything else has been fetched.
     """
     files = output.objects(f"{RESULTS_FOLDER}/")
     total, done = sum(stored.size for stored in files), 0
@@ -163,8 +163,10 @@ def _pieces(output: OutputFolder, stored: Stored, path: Path, have: int) -> Iter
 
 
 def _allowed(objects: Sequence[Stored], folder: Path, below: str) -> Iterator[tuple[Stored, Path]]:
-    """Yield where each object belongs: names come from outside, so what isn't below the folder
-    waits for nothing but a refusal."""
+    """Yield each object with the path where it belongs.
+
+    The service chooses the names, so an object outside of the folder is refused, after all others.
+    """
     refused = []
     for stored in objects:
         parts = [part for part in stored.name.split("/") if part not in ("", ".")]
@@ -191,7 +193,7 @@ _log = logging.getLogger(__name__)
 
 
 class Unfinished(DistrainError):
-    """What a job leaves behind has not come to an end in the time that there is for it."""
+    """A job goes on writing after the time that it has for that."""
 
 
 class Collector:
@@ -210,7 +212,7 @@ class Collector:
         self._log.close()
 
     def lines(self, *, last: bool = False) -> int:
-        """Return the next lines, and the journal with them; how many there were."""
+        """Fetch the next lines and write the journal. Return the number of lines."""
         journal = self._run.journal
         entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
         if entries or cursor != journal.cursor:
@@ -224,8 +226,10 @@ class Collector:
         events(self._service.output, self._run.folder)
 
     def new_events(self) -> None:
-        """Fetch them while the job goes on, for a tenth of the time at most: merely to ask for
-        those of a thousand ranks takes a while."""
+        """Fetch event files while the job runs, for at most a tenth of the time.
+
+        Only to list the files of a thousand ranks takes a while.
+        """
         began = time.monotonic()
         if began >= self._events_due:
             self.events()
@@ -233,34 +237,36 @@ class Collector:
             self._events_due = ended + (ended - began) / EVENTS_SHARE
 
     def say(self, text: str, journal: Journal) -> None:
-        """Have a line of our own in the log; it counts with the rest of that journal."""
+        """Write a line of the carrier into the log, together with the rest of that journal."""
         self._keep([LogEntry(time.time(), SERVICE, 0, text)], journal)
 
     def allowed(self, step: Callable[[], object]) -> None:
-        """Do it; that a permission is missing, or an object refused, is said once, in the log, and
-        done without."""
+        """Do a step. If a permission is missing or an object is refused, the log says so once."""
         try:
             step()
         except (Denied, OutsideRunFolder) as error:
             self._tell_once(str(error))
 
     def all_of(self, kinds: Sequence[str], retry_s: float) -> dict[str, str]:
-        """Fetch what an ended job has left, each kind tried for `retry_s` seconds, or until
-        somebody asks for the end; what is missing then, and why."""
+        """Fetch what an ended job has left.
+
+        Each kind is tried for `retry_s` seconds, or until the user cancels the run. Return the
+        kinds that are missing, with the reasons.
+        """
         self._request = self._run.last_request()
         steps = {LINES: self._last_lines, EVENTS: self.events, RESULTS: self._results}
         answers = {kind: self._persist(kind, steps[kind], retry_s) for kind in kinds}
         return {kind: why for kind, why in answers.items() if why}
 
     def _persist(self, kind: str, step: Callable[[], object], retry_s: float) -> str:
-        """Return why it can't be done; empty if it has been done."""
+        """Return why a step failed; empty if it succeeded."""
         pause, until = self._run.pace.look, time.monotonic() + retry_s
         while True:
             try:
                 step()
             except OutsideRunFolder as error:
                 self._tell_once(str(error))
-                return ""  # it will never be fetched
+                return ""  # no retry would help
             except Denied as error:
                 self._tell_once(str(error))
                 return str(error)
@@ -275,12 +281,14 @@ class Collector:
                 _log.info("fetched %s", kind)
                 return ""
             if self._run.rest(pause, self._request):
-                return "the run was cancelled while it was asked for"
+                return "the run was cancelled before it was fetched"
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _last_lines(self) -> None:
-        """Wait for the last lines of a job that has ended; they may take a while. Raises Unfinished
-        where they go on coming: a machine that the service has lost may go on with its part."""
+        """Wait for the last lines of a job that has ended, which may take a while.
+
+        Raises Unfinished if lines keep coming: a machine that the service has lost may still run.
+        """
         pace = self._run.pace
         if pace.quiet:
             self._run.show(Progress("waiting for the last lines"))
@@ -291,7 +299,7 @@ class Collector:
             if heard > begun + pace.longest or self._run.rest(pace.look, self._request):
                 break
         while not pace.quiet and self.lines() and time.monotonic() < begun + pace.longest:
-            pass  # as much at a time as before: only the rest is read in one piece
+            pass  # in portions as before: only the last one is read in one piece
         self.lines(last=True)
         if heard > begun + pace.longest:
             raise Unfinished(f"still being written {pace.longest:g} s after the job had ended")
@@ -308,7 +316,10 @@ class Collector:
             self._keep([entry], dataclasses.replace(journal, denied=[*journal.denied, text]))
 
     def _keep(self, entries: Sequence[LogEntry], journal: Journal) -> None:
-        """Lines and points count once the journal has been written, which says where they end."""
+        """Write lines and points, then the journal with the new sizes.
+
+        They count once the journal is written.
+        """
         labels = list(journal.labels)
         records = _records(entries, labels)
         log_size = self._log.add(records, journal.log_size)

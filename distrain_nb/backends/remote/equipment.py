@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from distrain_nb.backends.base import Job, named
+from distrain_nb.backends.job import Job, named
 from distrain_nb.cluster.image_devices import devices_of
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.layout.hardware import hardware_of

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_line, send
+from distrain_nb.backends.remote.carried import CarriedRun, error_line
 from distrain_nb.backends.remote.carrier import carry_cell, phase_of, waiting_reason
 from distrain_nb.backends.remote.cells import CellSpec
 from distrain_nb.backends.remote.name_tables import NameTables
-from distrain_nb.backends.remote.options import delete_variables
+from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import Pace, Service, Unanswered
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.remote.variables import delete_variables
 from distrain_nb.errors import DistrainError
 from distrain_nb.types import JsonObject, Unknown
 from distrain_nb.worker.files import orders

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from distrain_nb.backends.base import Job, Plan
+from distrain_nb.backends.job import Job
+from distrain_nb.backends.plan import Plan
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.submission import Spec
 

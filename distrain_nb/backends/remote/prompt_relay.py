@@ -1,9 +1,9 @@
-"""Passes on what ranks elsewhere ask, and the answers to it.
+"""The relay between ranks that ask the user and a user who is elsewhere.
 
-A rank asks its replica, by the files of `worker/files/prompts.py` where the replica has its own:
-those of a run, or of a session's cell. They are brought into the run's folder, where a kernel finds
-them as those of a rank here. Answers go back as orders, which lie in files: so nobody is asked for
-a password.
+A rank writes its question into files of its replica, as `worker/files/prompts.py` describes: those
+of a run, or of a session's cell. The relay copies the question into the run's folder, where the
+kernel reads it like one of a local rank. The answer goes back as an order. Orders are files, so
+nobody is asked for a password.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from typing import NamedTuple
 from distrain_nb.backends.remote.replica_files import labels_of
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
 from distrain_nb.worker.files.orders import HEARD, HOLD, REPLIES, REPLY, REQUEST
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 REPLIES_WITHIN_S = 10.0
@@ -34,8 +35,10 @@ Give = Callable[[str, JsonObject], object]
 
 @dataclass
 class _Passed:
-    """One process that asks: `shown` is what the run's folder has of it, `pipe` where answers to it
-    come while it waits."""
+    """One process that asks.
+
+    `shown` is its entry in the run's folder. `pipe` brings the answers while the process waits.
+    """
 
     replica: int
     asker: Asker
@@ -47,7 +50,7 @@ class _Passed:
 
 
 class _Inquiry(NamedTuple):
-    """A request of that name, by a rank of a replica to those of others."""
+    """A request with a name, by a rank of one replica to the ranks of the others."""
 
     origin: int
     name: str
@@ -57,9 +60,12 @@ class _Inquiry(NamedTuple):
 
 @dataclass
 class PromptRelay:
-    """The questions of the run or cell whose order has that number. `place` is where a replica has
-    its files. `members` are the numbers of the ranks in the run by replica, in the order that the
-    replica has them. `give` gives an order."""
+    """The questions of a run, or of a session's cell.
+
+    `number` is that of the order which started it. `place` returns the folder in which a replica
+    has its files. `members` are the numbers of the ranks in the run by replica, in the order of the
+    replica's own. `give` gives an order to the replicas.
+    """
 
     run: Path
     place: Callable[[int], Path]
@@ -73,14 +79,14 @@ class PromptRelay:
     _inquiries: list[_Inquiry] = field(default_factory=list)
 
     def begin(self) -> bool | None:
-        """Return whether somebody can answer, as the cell is to be told."""
+        """Return whether somebody can answer. The cell is told this when it starts."""
         request = prompts.request(self.run)
         self._requested = request.name if request else ""
         self._heard = prompts.is_answered(self.run)
         return self._heard
 
     def turn(self) -> None:
-        """Pass on what is new."""
+        """Pass on everything that is new."""
         self._tell_who_hears()
         for replica in self.members:
             for asker in prompts.askers(self.place(replica)):
@@ -101,7 +107,7 @@ class PromptRelay:
         return sorted(p.shown.process for p in self._passed.values() if p.pipe >= 0)
 
     def end(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         for passed in self._passed.values():
             self._close(passed)
 
@@ -133,7 +139,7 @@ class PromptRelay:
     # -- between the ranks --------------------------------------------------------------------
 
     def _inquire(self, origin: int, request: PromptRequest) -> None:
-        """Have the ranks of all other replicas asked what one of that replica asks."""
+        """Ask the ranks of all other replicas what one rank of replica `origin` asks."""
         others = {n: numbers for n, numbers in self.members.items() if n != origin}
         for replica, numbers in others.items():
             self._request(replica, replace(request, targets=tuple(range(len(numbers)))))
@@ -141,7 +147,7 @@ class PromptRelay:
         self._inquiries.append(_Inquiry(origin, request.name, tuple(others), until))
 
     def _pass_replies(self) -> None:
-        """Pass on what ranks have replied, when all have, or some have had their time."""
+        """Pass on the replies of ranks: when all have replied, or when the time is over."""
         waiting, self._inquiries = self._inquiries, []
         for inquiry in waiting:
             texts: dict[str, str | None] = {}
@@ -157,7 +163,7 @@ class PromptRelay:
             self._order(REPLIES, replica=inquiry.origin, name=inquiry.name, replies=dict(replies))
 
     def _labels(self, replica: int) -> tuple[str, ...]:
-        """Return what the ranks of a replica are called; nothing before it has begun."""
+        """Return the labels of a replica's ranks; nothing before the replica has begun."""
         try:
             return labels_of(self.place(replica))
         except (FileNotFoundError, Damaged):
@@ -166,7 +172,7 @@ class PromptRelay:
     # -- from the ranks -----------------------------------------------------------------------
 
     def _bring(self, replica: int, asker: Asker) -> None:
-        """Bring what a process has said since the last time."""
+        """Copy what a process has written since the last time."""
         passed = self._passed.get((replica, asker))
         if passed is None:
             shown = Asker(self.members[replica][asker.process], asker.pid)

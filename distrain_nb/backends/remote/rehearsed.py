@@ -21,7 +21,7 @@ from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.program.program import report, report_to
+from distrain_nb.program.progress import report, report_to
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file

@@ -6,7 +6,7 @@ from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.uploads import Folder, Upload
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
@@ -17,7 +17,7 @@ def refuse_job_secrets(job: Job[RemoteOptions], program: Path) -> None:
 
     *program* is the folder with the job's program.
     """
-    from distrain_nb.program.program import report
+    from distrain_nb.program.progress import report
 
     report("looking for secrets")
     refuse_secrets(program, _readable(job.options), job.allowed_secrets)

@@ -1,6 +1,6 @@
-"""Jobs whose replicas share a folder with this machine: all but how they are started and stopped.
+"""Jobs whose replicas share a folder with this machine, except how they are started and stopped.
 
-What lies in the folder, and how a replica is started there, `worker/replica/shared.py` says.
+`worker/replica/shared.py` describes the folder and how a replica is started there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.delivery import ProgramFolder, files_of_worker, with_bytecode
-from distrain_nb.backends.remote.options import RemoteOptions, run_name, variables_of
+from distrain_nb.backends.remote.names import run_name
+from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.replica_files import (
     ended_at,
     first_failure,
@@ -33,6 +34,7 @@ from distrain_nb.backends.remote.replica_files import (
 )
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Spec, retry_causes
+from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import trial_variables
 from distrain_nb.cluster import choose, preload, time_limit
 from distrain_nb.errors import OptionError, shown
@@ -62,9 +64,12 @@ _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSpec(Spec):
-    """What such a job is carried by: `folder` is the job's own, by the path that all its machines
-    and this one have for it; `environment` is what each replica gets, besides `variables`, the
-    values of `--env`, whose names are `hidden`. A backend adds fields of its own."""
+    """The spec of a job in a shared folder.
+
+    `folder` is the job's own folder, whose path is the same on this machine and on all machines of
+    the job. `environment` has the variables of each replica. `variables` has the values of `--env`,
+    and `hidden` their names. A backend adds fields of its own.
+    """
 
     folder: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -79,10 +84,12 @@ class SharedSpec(Spec):
         **named: object,
     ) -> Self:
         """Return the spec of a job with that many ranks a replica, in its own folder below
-        `folder`; a relative path starts at the job's working folder. `named` are fields that a
-        backend has added. The run's name here is also its folder's, and that of the service's
-        job: it has only lower case letters, digits and dashes. Raises OptionError for `--env`
-        that can't be."""
+        `folder`.
+
+        A relative path starts at the job's working folder. `named` are fields that a backend has
+        added. The run's name is also the name of its folder and of the service's job: lower case
+        letters, digits and dashes. Raises OptionError for an invalid `--env`.
+        """
         name = run_name(job) if job.name else job.nonce
         values: dict[str, object] = {
             **named,
@@ -98,9 +105,11 @@ class SharedSpec(Spec):
 
 
 def _plain_folder(folder: Path) -> Path:
-    """Return the folder of jobs. Raises OptionError for one that can't stand in PYTHONPATH, which
-    has colons between paths, or in an option of sbatch, where a backslash changes what others
-    mean."""
+    """Return the folder of jobs.
+
+    Raises OptionError for a path that PYTHONPATH can't have, where colons separate paths, or an
+    option of sbatch, where a backslash changes the meaning of what follows.
+    """
     if not str(folder).isprintable() or set(str(folder)) & set(":\\"):
         raise OptionError(
             f"invalid folder of jobs {shown(str(folder))}: expected a path without colons, "
@@ -130,8 +139,7 @@ def environment(job: Job[RemoteOptions], ranks_per_replica: int) -> dict[str, st
 
 
 def _pools(layout: Layout) -> Iterator[tuple[str, int]]:
-    """Yield how many replicas each role has. Where nobody asked for a primary, the first worker is
-    it."""
+    """Yield how many replicas each role has. Without a primary, the first worker becomes it."""
     counts = {role.value: pool.replicas for role, pool in layout.pools()}
     if Role.PRIMARY.value not in counts:
         counts[Role.WORKERS.value] = counts.get(Role.WORKERS.value, 1) - 1
@@ -172,12 +180,15 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return _members(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary"))
 
     def command(self, index: int | str, python: str = "python3") -> list[str]:
-        """Return the command that starts a replica on its machine, by its number or the name of a
-        variable that has it; names of hosts, separated by commas, may follow."""
+        """Return the command that starts a replica on its machine.
+
+        The replica is given by its number, or by the name of a variable that has the number. Names
+        of hosts may follow, separated by commas.
+        """
         return [python, str(self.folder / START), str(index)]
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:
-        """Lay down the program, the worker and the environment, which only this user may read."""
+        """Write the program, the worker and the environment, which only this user may read."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _laying_down:  # one after another: the next links what this one copies
             self._copy_code(program, tell)
@@ -200,7 +211,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
         _laid_down[self.folder.parent] = code
 
     def _tell(self, more: Mapping[str, str]) -> None:
-        """Write down what each replica is told."""
+        """Write each replica's settings into its folder."""
         variables = {**self.spec.environment, **self.spec.variables, **more}
         mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         descriptor = os.open(self.folder / shared.VARIABLES, mode, 0o600)
@@ -210,7 +221,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
     one_log = True
 
     def prepare_attempt(self, request: JsonObject, attempt: RunAttempt, retries: int) -> JsonObject:
-        """Tell the replicas of the next attempt of it."""
+        """Write the replicas' settings for the next attempt."""
         (self.folder / ATTEMPT).write_text(str(attempt.number))
         self._tell(retried_variables(attempt.number, retries))
         return request
@@ -224,15 +235,17 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return 1
 
     def give(self, order: Order, files: Mapping[str, Path]) -> None:
-        """Tell the replicas of a session what to do. Raises Unanswered where it may not have
-        arrived; to give it again changes nothing."""
+        """Give an order to the replicas of a session.
+
+        Raises Unanswered if the order may not have arrived. A repeated order changes nothing.
+        """
         orders.give(self.folder, order, files)
 
     def pull(self) -> None:
-        """Bring what replicas have left into the job's folder."""
+        """Copy what replicas have left into the job's folder."""
 
     def lost(self) -> Mapping[int, str] | None:
-        """Return by their numbers the replicas that are gone, and why; None where nobody says."""
+        """Return the replicas that are gone by their numbers, with reasons; None if unknown."""
         return None
 
     @abstractmethod
@@ -248,17 +261,21 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def cancel(self, job: str) -> None: ...
 
     def first_failure(self) -> str:
-        """Return what the replica said that failed first; empty where none has."""
+        """Return the report of the replica that failed first; empty if none has failed."""
         return first_failure((folder, status_of(folder)) for folder in self._last_attempts())
 
     def failing(self) -> str:
-        """Return in a line who failed first, of a job whose other replicas may end much later;
-        empty where nobody has."""
+        """Return a line about the replica that failed first; empty if none has failed.
+
+        The other replicas of the job may end much later.
+        """
         return self.first_failure().partition("\n")[0]
 
     def outcome(self) -> Observed | None:
-        """Return how the job has ended by what its replicas left; None where not all have come to
-        an end. For a service that forgets its jobs."""
+        """Return how the job ended, from what its replicas left; None until all have ended.
+
+        It serves services that forget their jobs.
+        """
         statuses = [(folder, outcome_of(folder)) for folder in self._last_attempts()]
         written = [status for _, status in statuses if status is not None]
         if not written or len(written) < len(self.members):
@@ -271,13 +288,15 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
-        """Return the lines of all replicas, in order of time. With the last ones the values of
-        `--env` go from the folder."""
+        """Return the lines of all replicas, in order of time.
+
+        After the last lines, the values of `--env` are deleted from the folder.
+        """
         read: list[LogEntry] = []
         times: list[float] = []
         reached = dict(cursor)
         folders = self._folders()
-        # All that a thousand have said while nobody looked may have no room in memory.
+        # The output of a thousand replicas may not fit into memory.
         most = max(READ_AT_LEAST, READ_AT_MOST // max(1, len(folders)))
         for folder in folders:
             begin = cast("int", cursor.get(folder.name, 0))
@@ -285,7 +304,7 @@ class SharedFolderService(ABC, Generic[SpecT]):
             error, variables = self._error(folder, f"{folder.name} error", cursor)
             entries += error
             read += entries
-            # Those of one replica stay in their order, whatever its clock does.
+            # The lines of one replica keep their order, even if its clock jumps.
             times += accumulate([entry.time for entry in entries], max)
             reached |= {folder.name: size, **variables}
         if last:
@@ -302,7 +321,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return self
 
     def objects(self, below: str) -> Sequence[Stored]:
-        """Return the files below the output folder whose names start so; links are none."""
+        """Return the files below the output folder whose names begin with `below`, without
+        links."""
         output = self.folder / shared.OUTPUT
         if not (output / below).resolve().is_relative_to(output.resolve()):
             return []
@@ -340,8 +360,10 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _lines(
         self, folder: Path, size: int, most: int, *, last: bool
     ) -> tuple[list[LogEntry], int]:
-        """Return the whole records behind the first `size` bytes, of `most` bytes, and the size
-        with them."""
+        """Return the whole records behind the first `size` bytes, `most` bytes at most.
+
+        Return the new size too.
+        """
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
@@ -381,8 +403,11 @@ _laying_down = threading.Lock()
 
 
 def _is_linked(source: Path, target: Path) -> bool:
-    """Have the files of another job's worker in a new folder too, which takes a tenth of the time
-    of copies. Return False where that job is gone, or the file system has no such links."""
+    """Link the files of an earlier job's worker into a new folder, in a tenth of the time of a
+    copy.
+
+    Return False if that job is gone, or if the file system has no such links.
+    """
     try:
         shutil.copytree(source, target, copy_function=os.link)
     except OSError:

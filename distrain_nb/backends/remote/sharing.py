@@ -1,8 +1,9 @@
-"""A carrier that several runs of one process share: each has a thread there.
+"""A carrier that several runs of one process share. Each run has a thread there.
 
-To load what carries a run takes the processor longer than to carry a short one. Whoever starts
-several runs hands them all to one carrier, through a socket. A carrier that takes no more closes
-its end, and reads what had arrived before: each run is taken once, by this one or by the next.
+To start a carrier takes more processor time than to carry a short run. A process that starts
+several runs sends them all to one carrier, through a socket. A carrier that takes no more runs
+closes its end. It still reads what had arrived before. So each run is taken once, by this carrier
+or by the next.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ CARRIER = "distrain_nb.backends.remote"
 SHARED = "--shared"
 MOST_RUNS = 32  # of a carrier: its threads take turns
 IDLE_S, TURN_S = 5.0, 0.5
-_END = b"\0"  # of a folder's path, which has none
+_END = b"\0"  # the end of a path, which contains no NUL
 
 
 @dataclass(frozen=True)
 class _Starter:
-    """What a carrier has of the process that starts it, and passes on to its runs' jobs."""
+    """The process that starts a carrier, as far as the carrier passes it on to the jobs of its
+    runs."""
 
     pid: int
     folder: str
@@ -50,8 +52,11 @@ _handing_over = threading.Lock()
 
 
 def hand_over(folder: Path) -> None:
-    """Have the run of a folder carried by the carrier that this process started last, as long as it
-    takes runs and nothing has changed since that runs' jobs get; else by a new one."""
+    """Give the run of a folder to the carrier that this process started last.
+
+    A new carrier is started if that one takes no more runs, or if anything has changed that its
+    runs' jobs would inherit.
+    """
     global _newest
     starter = _Starter.now()
     (folder / LOCK_FILE).touch(0o600)
@@ -81,7 +86,7 @@ def _is_sent(connection: socket.socket, folder: Path) -> bool:
 
 
 class SharedCarrier:
-    """Carries the runs whose folders come by a connection, each in a thread, to their ends."""
+    """Carries runs to their ends, each in a thread. Their folders arrive through a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -89,8 +94,8 @@ class SharedCarrier:
         self._threads: list[threading.Thread] = []
 
     def serve(self) -> None:
-        """Carry runs until no more come: the other end is closed, or nothing has come for a while,
-        or they are many."""
+        """Carry runs until the other end is closed, nothing has arrived for a while, or they are
+        many."""
         self._connection.settimeout(TURN_S)
         idle_since = time.monotonic()
         while self._take():
@@ -104,7 +109,7 @@ class SharedCarrier:
             thread.join()
 
     def _take(self) -> bool:
-        """Wait a turn for folders; return whether more can come."""
+        """Wait for folders for a while. Return whether more can come."""
         try:
             data = self._connection.recv(1 << 16)
         except TimeoutError:
@@ -128,8 +133,10 @@ def _carry(folder: Path) -> None:
 
 
 def _let_go(folder: Path) -> None:
-    """Have a run that has not ended, and that this thread can't carry any further, answered for by
-    nobody, so that another carrier is started for it."""
+    """Remove this process as the owner of a run that it can't carry any further.
+
+    Then another carrier is started for the run.
+    """
     with suppress(OSError, Damaged):
         status = Status.read(folder)
         if not status.state.final and status.supervisor == Owner.of(os.getpid()):

@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.backend import AnyRemoteBackend, RemoteBackend
-from distrain_nb.backends.remote.carried import Cancelled, CarriedRun, error_line, send
+from distrain_nb.backends.remote.carried import CarriedRun, error_line
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
-from distrain_nb.backends.remote.options import RemoteOptionsT, delete_variables
+from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.plan import RemotePlan, RemotePlanT
 from distrain_nb.backends.remote.rehearsed import RehearsalStep, rehearse, wait_for_tracker
+from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, mlflow_variable
+from distrain_nb.backends.remote.variables import delete_variables
 from distrain_nb.backends.tuning import ServiceTrial, StudyPlan, TrialKeeper
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import SUBMISSION_FILE

@@ -1,4 +1,4 @@
-"""What the process that carries a run reads first, in the run's folder."""
+"""The files in a run's folder from which its carrier starts: the submission and the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.uploads import Upload
 from distrain_nb.layout import Layout
@@ -32,18 +32,19 @@ JsonT = TypeVar("JsonT", bound="Json")
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What a service needs to carry a run, all of it known when the run is submitted.
+    """What a service needs to carry a run. All of it is known when the run is submitted.
 
-    `deliveries` are the ways in which the pools get the code; `base` is the image that it is put
-    on, for machines of a `platform` with a kind of `device`; `request` is what is sent, with
-    stand-ins for what staging finds out and for the values of `variables`, which have a file of
-    their own. `requirements` are what the program imports, `required` what was asked for; `uploads`
-    are data of this machine. A backend adds what its service needs besides.
+    `deliveries` are the ways in which the pools get the code. `base` is the image below the code,
+    for machines of a `platform` with a kind of `device`. `request` is sent to the service. It has
+    placeholders for what staging finds out, and for the values of `variables`, which have a file of
+    their own. `requirements` are the packages that the program imports, `required` those that the
+    user asked for. `uploads` are data of this machine. A backend adds the fields that its service
+    needs.
 
-    `job` is the name of a job that was there before its run, which is only followed; all else that
-    is known then is where it is, and of a study's trial `run`, by which its output is found.
-    `study` says that the request is for a study. The job is sent again up to `retries` times after
-    ends of the causes in `retried`.
+    `job` is the name of a job that is older than its run and is only followed. Of such a job, only
+    its location is known, and for a study's trial `run`, by which its output is found. `study` says
+    that the request is for a study. The job is sent again up to `retries` times if it ends by one
+    of the causes in `retried`.
     """
 
     region: str = ""
@@ -72,12 +73,12 @@ class Spec:
 
 
 def retry_causes(layout: Layout) -> tuple[str, ...]:
-    """Return what a run is started again after; empty for what that usually is."""
+    """Return the causes after which a run is started again; empty for the usual ones."""
     return tuple(filter(None, (layout.retry_on or "").split(",")))
 
 
 def fill_placeholders(request: JsonT, values: Mapping[str, str]) -> JsonT:
-    """Return the request with each stand-in's value in every text that has it."""
+    """Return the request with values in the place of all placeholders."""
 
     def within(part: Json) -> Json:
         if isinstance(part, str):
@@ -93,9 +94,11 @@ def fill_placeholders(request: JsonT, values: Mapping[str, str]) -> JsonT:
 
 @dataclass(frozen=True)
 class Submission:
-    """`spec` is the backend's `Spec` as JSON, with the values of its `variables`; `kernel` is the
-    process that waits for the run, if one does; `rehearse` is the text after `--rehearse`, None for
-    the service itself.
+    """The submission of a run.
+
+    `spec` is the backend's `Spec` as JSON, with the values of its `variables`. `kernel` is the
+    process that waits for the run, if there is one. `rehearse` is the text after `--rehearse`, or
+    None for the service itself.
     """
 
     backend: str
@@ -105,35 +108,38 @@ class Submission:
     rehearse: str | None = None
 
     def write(self, folder: Path) -> None:
-        """No secret is in it: credentials come from the environment's own chain, and the values
-        of variables have a file of their own until the job is submitted."""
+        """Write the submission, without any secret.
+
+        Credentials come from the environment's own chain. The values of variables have a file of
+        their own until the job is submitted.
+        """
         raw = asdict(self)
         raw[_SPEC] = raw.pop("spec")
-        options.store_variables(raw[_SPEC].pop("variables", {}), folder)
+        variables.store_variables(raw[_SPEC].pop("variables", {}), folder)
         replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Submission:
-        """Raise FileNotFoundError; `fields.Damaged`."""
+        """Read the submission. Raises FileNotFoundError; `fields.Damaged`."""
         path = folder / SUBMISSION_FILE
         raw = fields.load(path)
         submission = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
         return replace(
-            submission, spec={**submission.spec, "variables": options.stored_variables(folder)}
+            submission, spec={**submission.spec, "variables": variables.stored_variables(folder)}
         )
 
 
 @dataclass
 class Journal:
-    """How far a run has been carried, so that another process can go on from there.
+    """How far a run has been carried, so that another process can continue.
 
-    `request` is there once the code has been staged; `sent` is when it was last sent (seconds
-    since the epoch), 0 as long as the service can't have it; `job` is there once the service has
-    answered. `cursor` is how far the service's log has been read, which makes `log_size` bytes of
-    ours and `points_size` of metrics; `labels` names the log's processes by their index; `denied`
-    is what the log says of missing permissions. `missing` is what could not be fetched when the
-    job had ended, and why. `attempt` is the one that the request is for, and `attempt_at` how many
-    bytes of our log are of earlier ones.
+    `request` is set once the code has been staged. `sent` is the time of the last request (seconds
+    since the epoch), or 0 if the service can't have it. `job` is set once the service has answered.
+    `cursor` is the position in the service's log. Up to there, our log has `log_size` bytes and the
+    metrics `points_size`. `labels` names the log's processes by their index. `denied` has what the
+    log says about missing permissions. `missing` is what could not be fetched after the job had
+    ended, with reasons. `attempt` is the one that the request is for. `attempt_at` is the size of
+    our log when it began.
     """
 
     request: dict[str, Json] | None = None
@@ -150,8 +156,10 @@ class Journal:
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
-        """Return what an earlier process has written; empty where there was none. Raises
-        `fields.Damaged`."""
+        """Return what an earlier process has written; an empty journal if there is none.
+
+        Raises `fields.Damaged`.
+        """
         try:
             return fields.read(cls, folder / JOURNAL_FILE)
         except FileNotFoundError:
@@ -162,8 +170,10 @@ class Journal:
 
 
 def follow(submission: Submission, folder: Path) -> None:
-    """Have a run's folder as if its job, which was there before it, had been sent from here. The
-    submission comes last: without it nobody carries the run."""
+    """Write a run's folder for a job that is older than the run, as if it had been sent from here.
+
+    The submission is written last: without it, nobody carries the run.
+    """
     job = str(submission.spec["job"])
     Journal(request={}, sent=time.time(), job=job).write(folder)
     Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)

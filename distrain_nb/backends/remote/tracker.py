@@ -1,4 +1,4 @@
-"""What ranks that run elsewhere are told of their run in MLflow, so that rank 0 goes on with it."""
+"""The variables by which rank 0 elsewhere continues its run in MLflow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from distrain_nb.backends.base import Job, named
+from distrain_nb.backends.job import Job, named
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.tracked import RUN_VARIABLE, TRACKED_VARIABLE, URI_VARIABLE, Tracked
 

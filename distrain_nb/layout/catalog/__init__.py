@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from distrain_nb.layout.catalog.index import accelerator_name, current, overrides_file, short_name
+from distrain_nb.layout.catalog.current import current, overrides_file
+from distrain_nb.layout.catalog.index import accelerator_name, short_name
 from distrain_nb.layout.catalog.lookup import Grid, Lookup, query
 from distrain_nb.layout.catalog.tables import TABLES, Catalog
 

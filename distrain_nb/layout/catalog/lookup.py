@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.layout.catalog.index import current, offers, short_name
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import offers, short_name
 from distrain_nb.layout.catalog.tables import TABLES
 
 if TYPE_CHECKING:

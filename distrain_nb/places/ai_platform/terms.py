@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.catalog.rows import Machine
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.cell_repairs import in_cell

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import Export, MappingForm, image_of, shared_image
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, whole_number

@@ -14,8 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Backend, submit_cell
+from distrain_nb.backends.base import Backend
 from distrain_nb.backends.options import NoOptions
+from distrain_nb.backends.sessions import submit_cell
 from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.config import Config, path_named
 from distrain_nb.errors import OptionError
@@ -38,7 +39,8 @@ from distrain_nb.worker.machine.gpus import VISIBLE, shares
 from distrain_nb.worker.rank.arguments import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Handle, Job
+    from distrain_nb.backends.base import Handle
+    from distrain_nb.backends.job import Job
     from distrain_nb.backends.tuning import TrialStart
 
 

@@ -1,6 +1,7 @@
-"""Data in buckets, for jobs on this machine: fetched once, by `fsspec`, into a cache like them.
+"""Data in buckets for jobs on this machine. `fsspec` fetches them once into a cache.
 
-A file is fetched again where the bucket has another version of it, and goes when it has gone there.
+A file is fetched again if the bucket has another version. It is deleted if the bucket no longer has
+it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from distrain_nb.backends.base import named
+from distrain_nb.backends.job import named
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import OptionError
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.worker.data.storage import BucketObject, filesystem, in_bucket, objects
 from distrain_nb.worker.files.disk import readable_size
 
@@ -36,23 +37,24 @@ SEEN_EVERY_S = 0.2
 
 
 def place(uri: str) -> str:
-    """Return where a run here finds what is at a URI; a pattern of paths becomes one of places."""
+    """Return the path of the data of a URI on this machine; a pattern of paths for a pattern."""
     scheme, _, path = uri.partition("://")
     return str(home() / CACHE / scheme / path.rstrip("/"))
 
 
 def fetch_all(data: Iterable[str], limit: float) -> None:
-    """Have what buckets have of the data that a job names, NAME=URI. Raises OptionError."""
+    """Fetch the data that a job names, NAME=URI. Raises OptionError."""
     for name, uri in named(data):
         if in_bucket(uri):
             fetch(name, uri, limit)
 
 
 def fetch(name: str, uri: str, limit: float) -> None:
-    """Have all that is at a URI here: a folder, a file, or a pattern with `*` or `{00..99}`.
+    """Fetch all that is at a URI: a folder, a file, or a pattern with `*` or `{00..99}`.
 
-    What was fetched before an interruption stays. `limit` is how many GiB may be fetched. Raises
-    OptionError where nothing is there, it can't be read, is too much, or finds no room.
+    Files that were fetched before an interruption stay. `limit` is how many GiB may be fetched.
+    Raises OptionError if nothing is there, or if it can't be read, exceeds the limit, or doesn't
+    fit on the disk.
     """
     scheme, _, path = uri.partition("://")
     root = private_home() / CACHE / scheme
@@ -103,8 +105,8 @@ def _refuse_too_much(
         allowed = readable_size(round(limit * GIB))
         more = -(-size // GIB) + 1
         raise OptionError(
-            f"{sentence}, more than {allowed}: `%distrain config data_limit={more}` allows it, or "
-            "name a part of it, or run where the bucket is, with --on"
+            f"{sentence}, more than {allowed}: allow it by `%distrain config data_limit={more}`, "
+            "name a part of the data, or run the job where the bucket is, with --on"
         )
     free = shutil.disk_usage(root).free
     if size + KEPT_FREE > free:
@@ -131,12 +133,12 @@ def _fetched(
 
 @dataclass
 class _Moved:
-    """How many bytes have come, of all objects: counted by the threads that fetch them."""
+    """How many bytes of all objects have arrived. The threads that fetch them count here."""
 
     bytes: int = 0
 
     def counter(self) -> Callable[[int], None]:
-        """Return a function that is called with how much of one object has come."""
+        """Return a function to call with the bytes of one object that have arrived."""
         before = 0
 
         def hear(now: int) -> None:
@@ -163,7 +165,7 @@ def _bring(system: Unknown, item: BucketObject, root: Path, moved: _Moved) -> No
 
 
 class _Manifest:
-    """Which version of each object was fetched: a line of JSON for each, the last one counts."""
+    """Which version of each object was fetched, a line of JSON for each. The last line counts."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -201,7 +203,7 @@ def _manifest(root: Path, uri: str) -> Iterator[_Manifest]:
 
 @contextmanager
 def _read_errors(name: str, uri: str) -> Iterator[None]:
-    """Whatever a service or its library raises, as what the option can't have."""
+    """Turn errors of a service or its library into OptionErrors."""
     try:
         yield
     except OptionError:

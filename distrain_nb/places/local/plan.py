@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from distrain_nb.backends.base import named
+from distrain_nb.backends.job import named
 from distrain_nb.cluster import (
     PER_GPU,
     Cluster,
@@ -31,7 +31,7 @@ from distrain_nb.worker.reduction import group as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
     from distrain_nb.backends.options import NoOptions
     from distrain_nb.types import Json
 

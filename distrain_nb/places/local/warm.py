@@ -38,11 +38,11 @@ ENDS_WITHIN_S = 10.0  # a server that has closed a run's pipe
 
 
 def submit_run(folder: Path, idle: float) -> None:
-    """Have the run in `folder` started; returns when a fork server has taken it.
+    """Start the run in `folder`. Return once a fork server has taken it.
 
-    Its processes get this process's environment, as a user's own child would.
-    A server that is killed before it has taken the run says nothing of it: another is started.
-    Raises DistrainError when the run can't be started on this machine.
+    Its processes get this process's environment, as a user's own child would. If a server is killed
+    before it has taken the run, another one is started. Raises DistrainError if the run can't be
+    started on this machine.
     """
     environment = _environment()
     address = _address(environment)

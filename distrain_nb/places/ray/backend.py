@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.base import Check, Health, installed
+from distrain_nb.backends.checks import Check, Health, installed
 from distrain_nb.backends.remote.cells import StayingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.errors import DistrainError

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import httpx
 
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.remote.service import Denied, Gone, Unanswered
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError, OptionError

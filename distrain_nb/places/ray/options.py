@@ -15,7 +15,7 @@ from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.demand import SPREAD_OUT, STRATEGIES
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)

@@ -271,7 +271,7 @@ class RayService(SharedFolderService[RaySpec]):
     def _put(self, name: str, at: int, content: bytes) -> None:
         path = self.folder / name
         if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise DistrainError(f"a parcel of the job is for {name!r}, outside of its folder")
+            raise DistrainError(f"the job sent a file for {name!r}, which is outside of its folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         if at < 0:
             replace_file(path, content)

@@ -10,7 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from distrain_nb.backends.base import Check, Health, allowed
+from distrain_nb.backends.checks import Check, Health, allowed
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import DENIED, code_of, plain_words
 from distrain_nb.places.sagemaker.logs import GROUP

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.base import login, packages
+from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
@@ -18,8 +18,8 @@ from distrain_nb.places.sagemaker.sdk import foreign, sdk_object
 from distrain_nb.types import JsonObject, Value
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Check
-    from distrain_nb.backends.cost import Price
+    from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.price import Price
     from distrain_nb.backends.settings import Settled
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
@@ -43,25 +43,30 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     stops_trials: ClassVar[bool] = True
 
     def data(self, name: str, uri: str) -> str:
-        """Return the folder of the channel that brings the data, or in Pipe mode the FIFO of the
-        first pass over them: that name with `_0`, which `_1`, … follow. Raises OptionError."""
+        """Return the folder of the channel that brings the data. Raises OptionError.
+
+        In Pipe mode, return the FIFO of the first pass: the channel's name with `_0`. Those of the
+        next passes are `_1`, `_2`, …
+        """
         if uri.startswith("/"):
             return uri
         channel = Channel.read(f"{name}={uri}", "data")
         return f"{INPUT}/{channel.name}{'_0' if channel.mode == 'Pipe' else ''}"
 
     def parts(self, text: str) -> tuple[str, str]:
-        """Return how the channel brings the data stands behind a comma."""
+        """Return the URI, and the channel's settings, which follow a comma."""
         path, comma, rest = text.partition(",")
         return path, comma + rest
 
     def brings(self, uri: str) -> bool:
-        """Return a channel does, for all but a path that is there already."""
+        """Return whether a channel brings the data: for all but paths of the machine."""
         return not uri.startswith("/")
 
     def bucket(self, uri: str) -> str:
-        """Return its URI: only channels and checkpoints have folders. Raises OptionError for a
-        bucket that is not S3's."""
+        """Return the bucket's URI, since only channels and checkpoints have folders.
+
+        Raises OptionError for a bucket outside of S3.
+        """
         if not uri.startswith("s3://"):
             raise OptionError(f"the role of a job on SageMaker opens S3, s3://…, not {uri}")
         return uri
@@ -72,7 +77,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return f"{settings_of(job).folder}/data"
 
     def remote_folders(self, job: SageMakerJob) -> Sequence[RemoteFolder]:
-        """Return those of channels in FastFile mode."""
+        """Return the folders of channels in FastFile mode."""
         from distrain_nb.places.sagemaker.options import channels
         from distrain_nb.program.advice import RemoteFolder
 
@@ -103,7 +108,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
         return settings_with_origin(job)
 
     def machine(self, job: SageMakerJob) -> Mapping[str, str]:
-        """Return what the image that is named says of itself."""
+        """Return what the named image says of itself."""
         from distrain_nb.backends.remote.equipment import registry_answer
         from distrain_nb.places.sagemaker.containers import stock_of
         from distrain_nb.places.sagemaker.settings import settings_of
@@ -119,19 +124,19 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
                 yield Choice(name, f"{name} · {title}")
 
     def price(self, layout: Layout) -> Price:
-        """Return it by AWS's Price List. Raises NoPrice."""
+        """Return the price from AWS's Price List. Raises NoPrice."""
         from distrain_nb.places.sagemaker.prices import price
 
         return price(layout)
 
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
-        """Raise OptionError for options that can't be read."""
+        """Return the request for a job. Raises OptionError for options that can't be read."""
         from distrain_nb.places.sagemaker.plan import plan
 
         return plan(job)
 
     def plan_study(self, plan: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
-        """Raise OptionError for a study without a goal."""
+        """Return the request for a study. Raises OptionError for a study without a goal."""
         from distrain_nb.places.sagemaker.tuning_request import plan_study
 
         return plan_study(plan, spec)

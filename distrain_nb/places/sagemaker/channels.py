@@ -38,7 +38,8 @@ class Channel:
 
     @classmethod
     def read(cls, text: str, option: str) -> Channel:
-        """Raise OptionError naming the part that can't be read."""
+        """Read the text of a channel. Raises OptionError that names the part which can't be
+        read."""
         name, equals, rest = text.partition("=")
         uri, *extras = rest.split(",")
         scheme, colon, _ = uri.partition("://")
@@ -64,16 +65,16 @@ class Channel:
 
     @property
     def needs_vpc(self) -> bool:
-        """Whether it is a file system, which is reached through a VPC alone."""
+        """Whether the channel is a file system, which a job reaches only through a VPC."""
         return self.scheme in FILE_SYSTEMS
 
     @property
     def mode(self) -> str:
-        """How its data come to the program; empty is the job's mode, File."""
+        """How the data come to the program; empty for the job's mode, File."""
         return self.values.get("mode", "")
 
     def config(self) -> dict[str, Json]:
-        """Return the channel as the API has it."""
+        """Return the channel as the API expects it."""
         seed = self.values.get("shuffle")
         return present(
             ChannelName=self.name,
@@ -127,15 +128,15 @@ class Channel:
         if self.mode not in ("", "File"):
             yield f"a file system is mounted; leave mode={self.mode} out"
         if self.flags - {"rw"} or {"attributes", "shuffle"} & set(self.values):
-            yield "of a file system's extras there is only rw, and type=…"
+            yield "a file system has only the settings rw and type=…"
 
     def _wrong_objects(self) -> Iterator[str]:
         if "rw" in self.flags:
-            yield "rw is for file systems; what is in S3 is read"
+            yield "rw is only for file systems: a channel from S3 is read"
         augmented = "augmented" in self.flags
         if augmented and self.mode != "Pipe":
             yield "an augmented manifest is read with mode=Pipe only"
         if augmented != ("attributes" in self.values):
-            yield "an augmented manifest has attributes=NAME+NAME, and nothing else has"
+            yield "attributes=NAME+NAME goes with an augmented manifest, which needs it"
         if self.mode != "Pipe" and self.flags & {"gzip", "recordio"}:
             yield "gzip and recordio are for mode=Pipe"

@@ -91,7 +91,8 @@ def plain_words(doing: str) -> Iterator[None]:
         raise DistrainError(f"Can't {doing}: AWS doesn't answer: {error}") from error
     except ResponseParserError as error:
         raise DistrainError(
-            f"Can't {doing}: what answers is not AWS, but perhaps a proxy: {str(error)[:200]}"
+            f"Can't {doing}: the answer is not from AWS, but perhaps from a proxy: "
+            f"{str(error)[:200]}"
         ) from error
     except exceptions.BotoCoreError as error:
         raise DistrainError(f"Can't {doing}: {error}") from error

@@ -17,7 +17,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.places.sagemaker.client import code_of, plain_words
 from distrain_nb.worker.files.status import Process, State
-from distrain_nb.worker.replica.contracts import VARIABLE, per_replica
+from distrain_nb.worker.replica.rank_count import VARIABLE, per_replica
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

@@ -39,7 +39,7 @@ _OF_MPIRUN = re.compile(r"\[\d+,(?:mpirank:)?(\d+)(?:,[\w-]+)?\]<std(out|err)>:?
 
 @dataclass(frozen=True)
 class JobLog:
-    """The log of a job that has so many hosts; `client` is CloudWatch Logs'."""
+    """The log of a job with this number of hosts; `client` is CloudWatch Logs'."""
 
     client: BaseClient
     job: str
@@ -48,10 +48,10 @@ class JobLog:
     def read(
         self, cursor: Cursor, lateness: Lateness, *, last: bool
     ) -> tuple[list[LogEntry], Cursor]:
-        """Return the lines that have settled since the cursor, and the cursor after them.
+        """Return the lines that have settled since the cursor, and the new cursor.
 
-        `last` gives all lines that there are. Where CloudWatch is too busy for long, the lines so
-        far are given, or with `last` the error is raised, since nobody would ask again.
+        With `last`, return all lines that there are. If CloudWatch stays too busy, return the lines
+        so far. With `last`, raise the error instead, since nobody would ask again.
         """
         low = since(cursor)
         lines = list(self._lines(low // MS, last=last))
@@ -111,7 +111,7 @@ _COUNTS = "metrics"  # in the cursor
 
 @dataclass(frozen=True)
 class MetricDefinitions:
-    """What is looked for in lines, by name: each pattern's first group is the number."""
+    """The patterns of metrics by name. The first group of each pattern is the number."""
 
     patterns: Mapping[str, re.Pattern[str]]
 
@@ -125,10 +125,10 @@ class MetricDefinitions:
     def read(
         self, entries: Iterable[LogEntry], before: Cursor, after: Cursor
     ) -> tuple[list[LogEntry], Cursor]:
-        """Return the lines with their numbers, and the cursor with how many each metric has had.
+        """Return the lines with their numbers, and the cursor with the count of each metric.
 
-        Each metric counts its own steps, from 0. Only rank 0 reports, or the first host where
-        lines don't tell their rank.
+        Each metric counts its own steps, from 0. Only rank 0 reports, or the first host if lines
+        don't name their rank.
         """
         counts = Counter(cast("dict[str, int]", before.get(_COUNTS, {})))
         measured = [self._with_points(entry, counts) for entry in entries]

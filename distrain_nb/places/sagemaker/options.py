@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
-from distrain_nb.backends.remote.options import CloudOptions, no_secret
+from distrain_nb.backends.remote.options import CloudOptions
+from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.durations import seconds
 from distrain_nb.places.sagemaker.channels import Channel
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
     from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
@@ -119,8 +120,8 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
             raise OptionError(f"--metric {name}: {regex!r}: {error.msg}{where}") from None
         if not groups:
             raise OptionError(
-                f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
-                "into the first one: loss=([0-9.]+)"
+                f"--metric {name}: {regex!r} has no group: put only the number into the "
+                "first one, such as loss=([0-9.]+)"
             )
         expressions[name] = regex
     return expressions

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.names import run_name, short_name
 from distrain_nb.backends.remote.needed_packages import packages_in_image
-from distrain_nb.backends.remote.options import (
-    NOTE,
-    plain_variables,
-    run_name,
-    short_name,
-    variables_of,
-)
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders
+from distrain_nb.backends.remote.variables import NOTE, plain_variables, variables_of
 from distrain_nb.backends.settings import setting_notes, with_settings
 from distrain_nb.cluster import PER_GPU, choose, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding

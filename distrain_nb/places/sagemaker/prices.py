@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.cost import NoPrice, Price
-from distrain_nb.backends.prices import cached_answer
+from distrain_nb.backends.price import NoPrice, Price
+from distrain_nb.backends.price_list import cached_answer
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.settings import login_of

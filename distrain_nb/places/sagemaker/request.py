@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import plain_variables, secrets, variables_of
+from distrain_nb.backends.remote.variables import plain_variables, secrets, variables_of
 from distrain_nb.cluster import time_limit
 from distrain_nb.errors import OptionError
 from distrain_nb.image.recipe import ENTRYPOINT
@@ -37,7 +37,7 @@ from distrain_nb.places.sagemaker.names import (
 )
 from distrain_nb.places.sagemaker.options import SageMakerJob
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.replica.contracts import VARIABLE
+from distrain_nb.worker.replica.rank_count import VARIABLE
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.settings import Settings

@@ -26,7 +26,7 @@ CONNECT_S, READ_S = 2, 4
 _JOB = ("SageMaker", "TrainingJob")
 _MODULES = ("SageMaker", "PythonSDK", "Modules")
 
-# By the name that a setting has here: where it may stand, the more particular place first.
+# By our name of a setting: where a file may have it, the more specific place first.
 _PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
     "role": ((*_MODULES, "ModelTrainer", "role"), (*_JOB, "RoleArn")),
     "bucket": ((*_MODULES, "Session", "DefaultS3Bucket"),),
@@ -50,8 +50,11 @@ _from_s3: dict[str, str] = {}
 
 
 def sdk_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
-    """Return the settings of both files. Raises OptionError for one that is named and isn't there,
-    that can't be read, or that has something else where a setting belongs."""
+    """Return the settings of both files.
+
+    Raises OptionError for a named file that is missing, a file that can't be read, or a value of
+    another type than the setting's.
+    """
     files = [_read(place, named=place == environ.get(variable)) for variable, place in (
         (USER, environ.get(USER) or str(_folder(environ, "XDG_CONFIG_HOME") / NAME)),
         (ADMIN, environ.get(ADMIN) or str(_folder(environ, "XDG_CONFIG_DIRS") / NAME)),
@@ -61,14 +64,17 @@ def sdk_settings(environ: Mapping[str, str]) -> dict[str, SettingValue]:
 
 
 def _folder(environ: Mapping[str, str], variable: str) -> Path:
-    """Return where the SDK looks when it is told nothing else."""
+    """Return the folder in which the SDK looks by default."""
     default = "/etc/xdg" if variable == "XDG_CONFIG_DIRS" else Path.home() / ".config"
     return Path((environ.get(variable) or str(default)).split(os.pathsep)[0], "sagemaker")
 
 
 def _read(place: str, *, named: bool) -> tuple[str, JsonObject] | None:
-    """Return a file by its path, its folder's or its address in S3; one that isn't there is none,
-    but where a variable names it."""
+    """Return the path and the content of a file.
+
+    `place` is its path, its folder's path or its address in S3. A missing file is None, unless a
+    variable names it.
+    """
     try:
         if place.startswith("s3://"):
             text = _fetched(place)
@@ -88,7 +94,7 @@ def _read(place: str, *, named: bool) -> tuple[str, JsonObject] | None:
 
 
 def _fetched(address: str) -> str:
-    """Return the object, or the file below an address that is a folder; asked for once."""
+    """Return an object, or the file below an address that is a folder. It is asked for once."""
     if address not in _from_s3:
         try:
             from boto3 import Session
@@ -110,7 +116,7 @@ def _fetched(address: str) -> str:
 
 
 def _setting(name: str, files: list[tuple[str, JsonObject]]) -> SettingValue | None:
-    """Return the setting of the first file; variables of both."""
+    """Return the setting of the first file that has it; for variables, those of both files."""
     joined: dict[str, str] = {}
     origins: list[str] = []
     for keys in _PLACES[name]:
@@ -135,7 +141,7 @@ def _at(content: JsonObject, keys: tuple[str, ...]) -> Json:
 
 
 def _value(name: str, value: Json, where: str) -> str | bool | tuple[str, ...]:
-    """Raise OptionError."""
+    """Return the value of a setting. Raises OptionError for another type."""
     if name in _SWITCHES and isinstance(value, bool):
         return value
     if name in _LISTS and isinstance(value, list) and all(isinstance(v, str) for v in value):

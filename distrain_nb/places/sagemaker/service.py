@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import JsonT, fill_placeholders
@@ -19,7 +19,9 @@ from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, SOURCE
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from distrain_nb.places.sagemaker.regions import partition_of
 from distrain_nb.places.sagemaker.request import read
-from distrain_nb.places.sagemaker.storage import RunOutput, S3Data, make_bucket, make_repository
+from distrain_nb.places.sagemaker.resources import make_bucket, make_repository
+from distrain_nb.places.sagemaker.run_output import RunOutput
+from distrain_nb.places.sagemaker.storage import S3Data
 from distrain_nb.types import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -49,7 +51,9 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         """Return the request with the values of variables."""
-        environment = options.restored_variables(read(request)["Environment"], self.spec.variables)
+        environment = variables.restored_variables(
+            read(request)["Environment"], self.spec.variables
+        )
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:

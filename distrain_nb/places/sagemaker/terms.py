@@ -10,7 +10,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import ClassVar
 
-from distrain_nb.layout.catalog.index import current, limit
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import limit
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_json

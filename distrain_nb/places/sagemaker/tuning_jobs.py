@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote import options
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.service import Gone, Observed, Stored
 from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.errors import OptionError
@@ -20,8 +20,8 @@ from distrain_nb.places.sagemaker.client import code_of, plain_words
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config
 from distrain_nb.places.sagemaker.jobs import INVALID, created, is_missing, readable, refuse_deleted
 from distrain_nb.places.sagemaker.request import RequestParts
+from distrain_nb.places.sagemaker.run_output import RunOutput
 from distrain_nb.places.sagemaker.service import SageMakerService
-from distrain_nb.places.sagemaker.storage import RunOutput
 from distrain_nb.places.sagemaker.tuning_request import read
 from distrain_nb.types import Json, JsonObject
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
@@ -48,7 +48,7 @@ _NO_VALUE = "SageMaker found no value of the goal in its log"
 
 
 class TuningDescription(TypedDict, total=False):
-    """What is read of what `DescribeHyperParameterTuningJob` gives."""
+    """The fields that are read of an answer to `DescribeHyperParameterTuningJob`."""
 
     HyperParameterTuningJobName: str
     HyperParameterTuningJobStatus: str
@@ -68,7 +68,7 @@ class Objective(TypedDict):
 
 
 class Summary(TypedDict, total=False):
-    """What is read of a trial in `ListTrainingJobsForHyperParameterTuningJob`."""
+    """The fields that are read of a trial in `ListTrainingJobsForHyperParameterTuningJob`."""
 
     TrainingJobName: str
     TrainingJobStatus: str
@@ -96,7 +96,7 @@ class HyperParameterTuningJobs:
         )
 
     def find(self, request: JsonObject) -> str:
-        """Return the tuning job of ours that has the request's name; empty if there is none. Raises
+        """Return our tuning job of the request's name; empty if there is none. Raises
         DistrainError."""
         asked = read(request)
         name = asked["HyperParameterTuningJobName"]
@@ -111,7 +111,10 @@ class HyperParameterTuningJobs:
         return name if there == asked["TrainingJobDefinition"]["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
-        """Return how the tuning job is doing. Raises DistrainError, Gone if it isn't there."""
+        """Return the present state of the tuning job.
+
+        Raises DistrainError, or Gone if the service has no such job.
+        """
         with plain_words("ask how the tuning job is doing"):
             try:
                 return _observed(self._describe(job))
@@ -121,8 +124,10 @@ class HyperParameterTuningJobs:
                 raise
 
     def study(self, job: str) -> ServiceStudy:
-        """Return the spec it was created with. Raises DistrainError, OptionError for one whose
-        trials are of several definitions."""
+        """Return the spec of the tuning job.
+
+        Raises DistrainError, or OptionError if its trials have several definitions.
+        """
         with plain_words("ask what the tuning job tries"):
             answer = self._describe(job)
         if "TrainingJobDefinitions" in answer:
@@ -135,7 +140,7 @@ class HyperParameterTuningJobs:
         return ServiceStudy(name, _seconds(answer["CreationTime"]), from_tuning_config(config).spec)
 
     def trials(self, job: str) -> list[ServiceTrial]:
-        """Return its trials, in order of their numbers. Raises DistrainError."""
+        """Return the trials of the tuning job, in order of their numbers. Raises DistrainError."""
         with plain_words("ask for the trials"):
             paginator = self.client.get_paginator(
                 "list_training_jobs_for_hyper_parameter_tuning_job"
@@ -147,7 +152,8 @@ class HyperParameterTuningJobs:
         return sorted(trials, key=lambda trial: trial.number)
 
     def stop(self, job: str) -> None:
-        """Ask for it and its trials; one that has ended stays as it is. Raises DistrainError."""
+        """Stop the tuning job and its trials. One that has ended stays as it is. Raises
+        DistrainError."""
         with plain_words("stop the tuning job"):
             try:
                 self.client.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=job)
@@ -163,8 +169,7 @@ class HyperParameterTuningJobs:
 
 
 def _observed(answer: TuningDescription) -> Observed:
-    """Return the state that `DescribeHyperParameterTuningJob` describes. Raises Gone as
-    `refuse_deleted` does."""
+    """Return the state that an answer describes. Raises Gone as `refuse_deleted` does."""
     status = answer["HyperParameterTuningJobStatus"]
     refuse_deleted(status, "the tuning job")
     if status == "Completed":
@@ -198,7 +203,7 @@ def _trial(summary: Summary, place: int) -> ServiceTrial:
 
 
 def _ending(summary: Summary) -> tuple[TrialWord, str]:
-    """Return a trial's state, and why it failed or was stopped."""
+    """Return a trial's state, and the reason if it failed or was stopped."""
     status = summary["TrainingJobStatus"]
     state = _STATES.get(status, "running")
     if state == "failed":
@@ -221,7 +226,7 @@ _URI = re.compile(r"s3://([^/]+)/(.*)")
 
 
 class StudyService(SageMakerService):
-    """A study on SageMaker, or on a rehearsal's stand-in: the job is the one that tunes."""
+    """A study on SageMaker, or on a rehearsal's stand-in. Its job is the tuning job."""
 
     def create(self, request: JsonObject) -> str:
         """Create the tuning job. Raises DistrainError, Unanswered."""
@@ -233,17 +238,19 @@ class StudyService(SageMakerService):
 
     def _completed(self, request: JsonObject) -> dict[str, Json]:
         definition = read(request)["TrainingJobDefinition"]
-        environment = options.restored_variables(definition["Environment"], self.spec.variables)
+        environment = variables.restored_variables(definition["Environment"], self.spec.variables)
         completed = {**definition, "Environment": environment}
         return {**request, "TrainingJobDefinition": cast("Json", completed)}
 
     def observe(self, job: str) -> Observed:
-        """Return how the tuning job is doing. Raises DistrainError."""
+        """Return the present state of the tuning job. Raises DistrainError."""
         return self._tuning.observe(job)
 
     def study(self, job: str) -> ServiceStudy:
-        """Return the spec it was created with. Raises DistrainError, OptionError for several
-        definitions."""
+        """Return the spec of the tuning job.
+
+        Raises DistrainError, or OptionError for several definitions.
+        """
         return self._tuning.study(job)
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
@@ -251,8 +258,10 @@ class StudyService(SageMakerService):
         return self._tuning.trials(job)
 
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
-        """Return the spec by which a trial's run is carried: its job's own request, as far as it
-        says where log and output are. The goal is in the trial's event files, not in its log alone.
+        """Return the spec that carries a trial's run: the request of its job, as far as it names
+        log and output.
+
+        The goal is in the trial's event files, not only in its log.
         """
         if not self.spec.run:
             return replace(self.spec, study=False, job=trial.job)
@@ -277,11 +286,11 @@ class StudyService(SageMakerService):
         )
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
-        """None: lines are those of trials."""
+        """Return no lines: the trials have them."""
         return (), cursor
 
     def cancel(self, job: str) -> None:
-        """Ask for the tuning job and its trials to be stopped. Raises DistrainError."""
+        """Stop the tuning job and its trials. Raises DistrainError."""
         self._tuning.stop(job)
 
     def links(self, job: str) -> Mapping[str, str]:
@@ -303,7 +312,7 @@ class TrialService(SageMakerService):
 
     @cached_property
     def output(self) -> OutputFolder:
-        """What is below the study's folder of this trial."""
+        """The objects of this trial below the study's folder."""
         config = cast("dict[str, str]", self.spec.request["CheckpointConfig"])
         place = _URI.fullmatch(self._filled(config["S3Uri"], {}))
         bucket, folder = (place[1], place[2]) if place else (self._bucket, "")
@@ -324,8 +333,8 @@ class TrialService(SageMakerService):
 class TrialOutput:
     """A trial's `results`, and its event files among the `checkpoints` of all trials.
 
-    There they are in a folder called as the trial's `job`, inside another of that name where the
-    service keeps each trial's checkpoints apart itself.
+    The event files are in a folder that is named like the trial's `job`. If the service keeps the
+    checkpoints of trials apart, that folder is inside another one of the same name.
     """
 
     results: RunOutput

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import short_name
+from distrain_nb.backends.remote.names import short_name
 from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.pieces import present

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import variables_of
+from distrain_nb.backends.remote.variables import variables_of
 from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.places.sagemaker import options

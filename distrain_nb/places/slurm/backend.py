@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.remote.cells import StayingBackend
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.config import home, path_named
@@ -40,7 +40,7 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
     pace = Pace(look=0.5, quiet=0)  # the replicas close their logs before they say how they ended
 
     def machine(self, job: SlurmJob) -> Mapping[str, str]:
-        """Return the folder of jobs, the notebook's Python, and what the cluster says of itself."""
+        """Return the folder of jobs, the notebook's Python, and the cluster's own description."""
         from distrain_nb.places.slurm import plan, sinfo
 
         options = job.options
@@ -59,8 +59,10 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
 
     @staticmethod
     def _server(url: str, token_file: str) -> dict[str, str]:
-        """Return the version of a slurmrestd's API, or why it refuses; nothing where it doesn't
-        answer, as jobs are submitted when it does."""
+        """Return the version of a slurmrestd's API, or why it refuses.
+
+        Return nothing if it doesn't answer: jobs are submitted once it does.
+        """
         from distrain_nb.places.slurm import plan
 
         try:
@@ -71,7 +73,8 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
             return {}
 
     def data(self, name: str, uri: str) -> str:
-        """Return a path as the nodes have it, who may have disks of their own; else the URI."""
+        """Return a path as the nodes have it, which may have disks of their own; otherwise the
+        URI."""
         scheme, separator, rest = uri.partition("://")
         if separator and scheme != "file":
             return uri
@@ -81,13 +84,13 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
             raise OptionError(f"--data {name}={error}") from None
 
     def plan(self, job: SlurmJob) -> SlurmPlan:
-        """Raise OptionError for options that can't be read."""
+        """Return the script of a job. Raises OptionError for options that can't be read."""
         from distrain_nb.places.slurm.plan import plan
 
         return plan(job)
 
     def held(self, spec: SharedSpec) -> SlurmSpec:
-        """Return a spec whose job goes on if a node fails, or a replica."""
+        """Return the spec of a job that continues after a node or a replica has failed."""
         from distrain_nb.places.slurm.plan import SlurmSpec, held
 
         assert isinstance(spec, SlurmSpec)
@@ -116,7 +119,7 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
             yield Check("commands", Health.MISSING, "no sbatch on this machine's PATH", remedy)
 
     def access(self, settled: Settled) -> Iterator[Check]:  # noqa: ARG002
-        """Yield what the controller says of its partitions."""
+        """Yield what the controller says about its partitions."""
         from distrain_nb.places.slurm import sinfo
 
         url, token_file = slurmrestd_settings()

@@ -70,8 +70,11 @@ class Refused(DistrainError):
 
 
 def run(*command: str, patience: float = PATIENCE_S, passed: Sequence[int] = ()) -> str:
-    """Return what a command of Slurm's prints, which gets the open files `passed`. Raises Away
-    where the controller doesn't answer in time, Refused for what the command says otherwise."""
+    """Return what a command of Slurm's prints. The command gets the open files `passed`.
+
+    Raises ControllerUnreachable if the controller doesn't answer in time, and Refused for any other
+    error of the command.
+    """
     try:
         done = subprocess.run(
             command,

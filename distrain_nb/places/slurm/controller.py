@@ -14,8 +14,11 @@ from distrain_nb.places.slurm.commands import Commands, QueuedJob
 
 
 class Controller(Protocol):
-    """What is asked of a cluster. Each method raises Away where nobody answers, and Refused in
-    Slurm's own words."""
+    """The questions to the controller of a cluster.
+
+    Each method raises ControllerUnreachable if nobody answers, and Refused in the controller's
+    words.
+    """
 
     @property
     def name(self) -> str:

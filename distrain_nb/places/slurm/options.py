@@ -1,4 +1,4 @@
-"""Options of jobs on Slurm, in Slurm's terms, and what each becomes for `sbatch`."""
+"""Options of jobs on Slurm, in Slurm's terms, and the options of `sbatch` that they become."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from distrain_nb.places.slurm import sbatch, sinfo
 from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
 
@@ -30,7 +30,7 @@ def _runners(_: Layout) -> Iterator[Choice]:
 
 @dataclass(frozen=True)
 class SlurmOptions(RemoteOptions):
-    """What `sbatch` is asked for besides nodes, their GPUs and the time, which the layout has."""
+    """What a job asks of `sbatch`. Nodes, their GPUs and the time are in the layout."""
 
     partition: str = option(
         "NAME", "partition whose nodes to use", "",
@@ -87,7 +87,7 @@ class SlurmOptions(RemoteOptions):
 
 
 def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
-    """Yield the options of sbatch that options of ours stand for."""
+    """Yield the options of `sbatch` that our options stand for."""
     for name, value in (
         ("partition", options.partition),
         ("constraint", options.constraint),
@@ -102,7 +102,7 @@ def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
         yield "exclusive", ""
 
 
-# What a run decides by itself, and which option of the cell decides it.
+# Options that the run sets itself, with the option of the cell that decides each.
 _OF_THE_RUN = {
     "array": "a run is one job: --tune makes many",
     "ntasks": "--workers says how many nodes, -n how many ranks each has",
@@ -135,8 +135,10 @@ _OWN_NAMES = {
 
 
 def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of `--sbatch` by name, each text read as a line of a script. Raises
-    OptionError for what isn't an option of sbatch, and for one that contradicts `ours`."""
+    """Return the options of `--sbatch` by name. Each text is read like a line of a script.
+
+    Raises OptionError for a text that is no option of sbatch, or that contradicts `ours`.
+    """
     options: dict[str, str] = {}
     for text in texts:
         if not text.isprintable():
@@ -164,9 +166,11 @@ def _not_sbatch(text: str, why: str) -> OptionError:
 
 
 def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:
-    """Return what stands between `srun` and a command that runs in the job's image: options of
-    Pyxis, or Apptainer's own command. The container has the job's folder, the working folder and
-    `--mount`. Raises OptionError."""
+    """Return the words between `srun` and a command that runs in the job's image.
+
+    These are options of Pyxis, or Apptainer's own command. The container has the job's folder, the
+    working folder and the folders of `--mount`. Raises OptionError.
+    """
     image, runner = job.layout.image, job.options.container
     if runner not in RUNNERS:
         raise OptionError(f"invalid --container {runner!r}: expected {' or '.join(RUNNERS)}")
@@ -190,8 +194,10 @@ def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:
 
 
 def _for_enroot(image: str) -> str:
-    """Return an image's name as Enroot takes it: `#` ends the registry, which has a dot, a port, or
-    is localhost."""
+    """Return an image's name as Enroot expects it.
+
+    A `#` ends the registry, which has a dot or a port, or is localhost.
+    """
     registry, slash, rest = image.partition("/")
     named = "." in registry or ":" in registry or registry == "localhost"
     if image.startswith(("/", ".")) or "://" in image or "#" in image or not (slash and named):

@@ -70,7 +70,10 @@ class Rest:
 
     @property
     def version(self) -> int:
-        """The newest version of the API that both sides know. Raises Away and Refused."""
+        """The newest version of the API that both sides know.
+
+        Raises ControllerUnreachable and Refused.
+        """
         self._token()
         return self._newest
 
@@ -120,7 +123,7 @@ class Rest:
         return state_of(answer["jobs"][-1]["state"]["current"]) if answer["jobs"] else ""
 
     def login(self) -> str:
-        """Say who logs in, and until when. Raises Away and Refused."""
+        """Say who logs in, and until when. Raises ControllerUnreachable and Refused."""
         token = self._token()
         until, origin = _expiry(token), self.token_file or TOKEN
         if math.isinf(until):
@@ -137,7 +140,10 @@ class Rest:
         return list(answer.get(kind) or ())
 
     def _token(self) -> str:
-        """Raise Refused where there is none, Away for one of a file that is to be renewed."""
+        """Raise Refused if there is no token.
+
+        Raise ControllerUnreachable for one from a file that has to be renewed.
+        """
         try:
             path = Path(self.token_file).expanduser()
             text = path.read_text(errors="replace") if self.token_file else os.environ.get(TOKEN)
@@ -231,7 +237,10 @@ def _expiry(token: str) -> float:
 
 
 def _refuse_public(host: str) -> None:
-    """Raise Refused for a host that the whole internet reaches, Away for one with no address."""
+    """Raise Refused for a host with a public address.
+
+    Raise ControllerUnreachable for a host without any address.
+    """
     try:
         addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except OSError as error:

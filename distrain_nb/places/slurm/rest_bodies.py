@@ -1,4 +1,4 @@
-"""Jobs as slurmrestd takes them, and its answers, by the version of its API."""
+"""Bodies of requests to slurmrestd and of its answers, by the version of its API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OLD, NEWEST = 38, 46
 VERSIONS = (OLD, 42, 43, 44, 45, NEWEST)
 _VERSION = re.compile(r"/slurm/v0\.0\.(\d+)/")
-# Of the names of a state those that `squeue` shows before others.
+# Names of a state that `squeue` shows before others.
 _FIRST = (
     "COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",
     "SPECIAL_EXIT", "STOPPED", "REVOKED", "SIGNALING",
@@ -46,8 +46,10 @@ _MORE = (
 
 
 def newest(paths: Iterable[str]) -> int:
-    """Return the newest version of the API that a server's paths have and we know. Raises
-    ValueError."""
+    """Return the newest version of the API that both a server and this module know.
+
+    Raises ValueError.
+    """
     served = {int(match[1]) for path in paths if (match := _VERSION.match(path))}
     if not served.intersection(VERSIONS):
         there, expected = (
@@ -59,7 +61,7 @@ def newest(paths: Iterable[str]) -> int:
 
 
 def more_options(texts: Iterable[str]) -> dict[str, str]:
-    """Return options as `--sbatch` has them, `--nice=10`, by name."""
+    """Return options in the form of `--sbatch`, `--nice=10`, by name."""
     options = {}
     for text in texts:
         name, _, value = text.removeprefix("--").partition("=")
@@ -70,7 +72,8 @@ def more_options(texts: Iterable[str]) -> dict[str, str]:
 def body(
     version: int, options: Mapping[str, str], script: str, variables: Mapping[str, str]
 ) -> JsonObject:
-    """Return what submits a script with options of sbatch, by name. Raises OptionError."""
+    """Return the request that submits a script with options of sbatch, by name. Raises
+    OptionError."""
     job: dict[str, Any] = dict(job_fields(version, options))
     if version == OLD:
         return {"script": script, "job": {**job, "environment": dict(variables)}}
@@ -142,7 +145,7 @@ _BY_VERSION: Mapping[str, Callable[[str, bool], dict[str, Any]]] = {
 
 
 def _set(value: int, old: bool) -> object:
-    """Return a number that may be unset or infinite."""
+    """Return a number as the API writes it: it may be unset or infinite."""
     return value if old else {"set": True, "infinite": False, "number": value}
 
 
@@ -155,7 +158,7 @@ def number(value: Any) -> int | None:
 
 
 def complaint(errors: Iterable[Reply]) -> str:
-    """Return errors of an answer in Slurm's words, each once."""
+    """Return the errors of an answer in Slurm's words, without repetitions."""
     words = [": ".join(dict.fromkeys(_words(error))) for error in errors]
     return "; ".join(dict.fromkeys(filter(None, words)))
 
@@ -170,7 +173,7 @@ def code(error: Reply) -> int:
 
 
 def state_of(value: str | list[str]) -> str:
-    """Return the one name that `squeue` shows of a state."""
+    """Return the name among those of a state that `squeue` shows."""
     names = [value] if isinstance(value, str) else value
     return next((name for name in _FIRST if name in names), names[0] if names else "")
 
@@ -187,11 +190,11 @@ def accounts_of(partition: Reply) -> str:
 
 
 def lines(partitions: list[Reply], nodes: list[Reply]) -> Iterator[str]:
-    """Yield what `sinfo` prints in the form `commands.NODES`."""
+    """Yield lines like those that `sinfo` prints in the form `commands.NODES`."""
     for partition in partitions:
         name, most = partition["name"], partition.get("maximums", {})
         flags = [flag.lower() for flag in partition.get("flags") or ()]
-        # Before v0.0.45, flags are not said.
+        # Answers before v0.0.45 have no flags.
         mark = "*" if "default" in flags or len(partitions) == 1 else ""
         up = (partition.get("partition") or partition).get("state")
         minutes = number(most.get("time", partition.get("max_time_limit")))

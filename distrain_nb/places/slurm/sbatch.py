@@ -1,7 +1,7 @@
-"""The options of `sbatch`, as it reads them from a script or a word list, and as it is given them.
+"""The options of `sbatch`, read from a script or a list of words, and written.
 
-The table is that of Slurm 22.05 to 25.11. `sbatch -vv --test-only` prints what it has read without
-a controller; a test holds these readers against it.
+The table is that of Slurm 22.05 to 25.11. `sbatch -vv --test-only` prints its options without a
+controller. A test compares these readers with it.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ _VALUES = frozenset(
 )  # fmt: skip
 _OTHER_NAMES = {"tasks-per-node": "ntasks-per-node"}
 NAMES = _SWITCHES | _SWITCHES_WITH_VALUE | _VALUES
-HET_JOB = ("hetjob", "packjob")  # what a line says between the parts of a job
+HET_JOB = ("hetjob", "packjob")  # the line between the parts of a job
 
 
 def in_script(script: str) -> list[dict[str, str]]:
-    """Return the options of each part of a script's job, by their long names: most have one part.
+    """Return the options of each part of a script's job, by their long names. Most jobs have one
+    part.
 
-    As sbatch does, read all lines up to the first command as one list of words. Raises OptionError
-    for what it refuses.
+    Like sbatch, this reads all lines up to the first command as one list of words. Raises
+    OptionError for what sbatch refuses.
     """
     parts: list[list[str]] = [[]]
     for line in script.splitlines():
@@ -76,8 +77,8 @@ def in_script(script: str) -> list[dict[str, str]]:
 def words_of(line: str) -> Iterator[str]:
     """Yield the words behind `#SBATCH`. Raises OptionError for an open quote.
 
-    Quotes are as in a shell, but a backslash escapes in both kinds, and `#` begins a comment also
-    within a word.
+    Quotes work as in a shell, except that a backslash escapes in both kinds, and that `#` begins a
+    comment even within a word.
     """
     word, quote, escaped, is_empty = "", "", False, False
     for sign in line:
@@ -91,7 +92,7 @@ def words_of(line: str) -> Iterator[str]:
             quote, is_empty = sign, True
         elif sign == "#":
             break
-        elif sign.isspace():  # a backslash keeps none of a word, other than in a shell
+        elif sign.isspace():  # unlike in a shell, a backslash keeps nothing of a word
             escaped = False
             if word:
                 yield word
@@ -128,7 +129,7 @@ def _long(word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _full_name(written: str) -> str:
-    """Return the option that a beginning of its name stands for, if only one begins so."""
+    """Return the option that a beginning of its name stands for, if only one has that beginning."""
     names = [written] if written in NAMES else sorted(n for n in NAMES if n.startswith(written))
     if not names or len(names) > 1:
         among = f": it may be --{' or --'.join(names)}" if names else " of sbatch"
@@ -137,7 +138,10 @@ def _full_name(written: str) -> str:
 
 
 def _cluster(word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options of a word such as `-HN2`: the first that takes a value takes the others."""
+    """Yield the options of a word such as `-HN2`.
+
+    The first option that takes a value takes the rest of the word.
+    """
     signs = word[1:]
     while signs:
         sign, signs = signs[0], signs[1:]
@@ -166,9 +170,12 @@ def written(name: str, value: str) -> str:
 
 
 def heads(asked: Mapping[str, str]) -> Iterator[str]:
-    """Yield options of sbatch as it reads them from a script: values in double quotes where they
-    need some. Raises OptionError for a value with a line break or another control character: the
-    rest would be a line of the script."""
+    """Yield options of sbatch as it reads them from a script, with values in double quotes if
+    necessary.
+
+    Raises OptionError for a value with a line break or another control character: the rest would be
+    a line of the script.
+    """
     for name, value in asked.items():
         if not value.isprintable():
             raise OptionError(

@@ -198,7 +198,7 @@ class SlurmService(SharedFolderService[SlurmSpec]):
         return request
 
     def find(self, request: JsonObject) -> str:  # noqa: ARG002
-        """Look for the job by its name, which no other job has. Raises Away."""
+        """Look for the job by its name, which no other job has. Raises ControllerUnreachable."""
         since = time.time()
         answer = self.queue.look(since)
         job = answer.named(self._name) or self._own_number()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Job
+from distrain_nb.backends.job import Job
 from distrain_nb.backends.options import read_options
 from distrain_nb.config import Config
 from distrain_nb.errors import did_you_mean

@@ -1,4 +1,4 @@
-"""What Google Cloud itself says of the login, and of what it may do: for `%distrain doctor`."""
+"""What Google Cloud says about the login and its permissions, for `%distrain doctor`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from google.auth.exceptions import GoogleAuthError
 
-from distrain_nb.backends.base import Check, Health, allowed
+from distrain_nb.backends.checks import Check, Health, allowed
 from distrain_nb.places.vertex.client import Api, NoAnswer, login
 from distrain_nb.places.vertex.settings import NO_ACCOUNT, login_of, own_bucket, own_repository
 
@@ -26,7 +26,7 @@ _ACT = ("iam.serviceAccounts.actAs",)
 
 
 class _Question(NamedTuple):
-    """A resource whose permissions are asked for, and the role that has them."""
+    """A resource, the permissions to ask for, and the role that has them."""
 
     subject: str
     service: str
@@ -37,7 +37,7 @@ class _Question(NamedTuple):
 
 
 def access(settled: Settled) -> Iterator[Check]:
-    """Yield whether the login works, and what it may not do of what jobs need."""
+    """Yield whether the login works, and which permissions it lacks for jobs."""
     if not login_of(os.environ):
         return
     try:
@@ -52,7 +52,7 @@ def access(settled: Settled) -> Iterator[Check]:
     for question in _questions(values, account):
         try:
             yield _asked(question, credentials)
-        except (NoAnswer, GoogleAuthError) as error:  # nor would the others answer
+        except (NoAnswer, GoogleAuthError) as error:  # the other services would not answer either
             yield Check("service", Health.MISSING, str(error), "look at the network, and try again")
             return
 
@@ -91,8 +91,11 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
 
 
 def _asked(question: _Question, credentials: Credentials) -> Check:
-    """Return the missing permissions; a bucket or a repository that is yet to be made is named as
-    such. Raises NoAnswer, GoogleAuthError."""
+    """Return the missing permissions.
+
+    A bucket or a repository that the first job will make is named as such. Raises NoAnswer,
+    GoogleAuthError.
+    """
     subject, permissions = question.subject, list(question.permissions)
     api = Api(question.service, credentials)
     if question.service == "storage":

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from distrain_nb.backends.base import login, packages
+from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkTuningBackend
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
@@ -17,8 +17,8 @@ from distrain_nb.places.vertex.sdk import foreign, sdk_object
 from distrain_nb.types import JsonObject, Value
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Check
-    from distrain_nb.backends.cost import Price
+    from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.price import Price
     from distrain_nb.backends.settings import Settled
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
-from distrain_nb.backends.remote.options import CloudOptions, no_secret, variables_of
+from distrain_nb.backends.remote.options import CloudOptions
+from distrain_nb.backends.remote.variables import no_secret, variables_of
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.job import Job
     from distrain_nb.types import Json
 
 LONGEST_LABEL, MOST_LABELS = 64, 64

@@ -9,9 +9,10 @@ from typing import cast
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.equipment import with_packages
+from distrain_nb.backends.remote.names import run_name, short_name
 from distrain_nb.backends.remote.needed_packages import packages_in_image
-from distrain_nb.backends.remote.options import NOTE, plain_variables, run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, fill_placeholders, retry_causes
+from distrain_nb.backends.remote.variables import NOTE, plain_variables
 from distrain_nb.backends.settings import setting_notes as notes_of
 from distrain_nb.cluster import PER_GPU, process_findings, ranks_per_replica
 from distrain_nb.findings import Finding

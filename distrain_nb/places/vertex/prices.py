@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from google.auth.exceptions import GoogleAuthError
 
-from distrain_nb.backends.cost import HOURS_A_MONTH, NoPrice, Price
-from distrain_nb.backends.prices import cached_answer
+from distrain_nb.backends.price import HOURS_A_MONTH, NoPrice, Price
+from distrain_nb.backends.price_list import cached_answer
 from distrain_nb.layout import Layout
 from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.vertex.client import Api

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
-from distrain_nb.backends.remote.options import plain_variables, secrets
+from distrain_nb.backends.remote.variables import plain_variables, secrets
 from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Pool, Role
 from distrain_nb.layout.formats.form import IMAGE, image_of
@@ -36,7 +36,7 @@ RUN_LABEL = "distrain_run"
 PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
-# NCCL finds the Reduction Server's plugin by itself; that it has is said nowhere but in its log.
+# NCCL finds the Reduction Server's plugin by itself. Only its log shows whether it did.
 SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.delivery import files_of_worker, pack
-from distrain_nb.backends.remote.options import restored_variables
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import fill_placeholders
+from distrain_nb.backends.remote.variables import restored_variables
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -23,13 +23,10 @@ from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.plan import VertexSpec
 from distrain_nb.places.vertex.request import RUN_LABEL, with_variables
+from distrain_nb.places.vertex.resources import make_bucket, make_repository
+from distrain_nb.places.vertex.run_output import BucketOutput
 from distrain_nb.places.vertex.settings import own_bucket, own_repository
-from distrain_nb.places.vertex.storage import (
-    BucketOutput,
-    CloudStorageData,
-    make_bucket,
-    make_repository,
-)
+from distrain_nb.places.vertex.storage import CloudStorageData
 from distrain_nb.types import JsonObject
 from distrain_nb.worker.supervisor.retries import RunAttempt
 from distrain_nb.worker.supervisor.retries import variables as retried_variables

@@ -1,6 +1,6 @@
-"""Vertex AI, as layouts know it. AI Platform Training shares what is Google's.
+"""Vertex AI, as layouts know it, and what it shares with AI Platform Training.
 
-What Google's places offer: machines of Compute Engine, and accelerators that requests name.
+Both offer machines of Compute Engine, and accelerators that requests name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
-from distrain_nb.layout.catalog.index import counts, current, limit, short_name, takers, topologies
+from distrain_nb.layout.catalog.current import current
+from distrain_nb.layout.catalog.index import counts, limit, short_name, takers, topologies
 from distrain_nb.layout.catalog.rows import Machine
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.choices import Choice
@@ -58,7 +59,7 @@ _ACCELERATOR_TYPES = "aiplatform_v1/types/accelerator_type.py"
 
 
 class GoogleOffers(Offers):
-    """Machine types of Compute Engine, at the place of that name in the tables."""
+    """Machine types of Compute Engine, as the tables have them for one place."""
 
     place: ClassVar[str]
     default_machine = "n1-standard-4"
@@ -189,8 +190,11 @@ def _gpu_machines(catalog: Catalog, place: str) -> tuple[GpuMachine, ...]:
 
 @lru_cache(maxsize=1)
 def _of_sdk() -> SdkNames:
-    """Read the GPUs of google-cloud-aiplatform from its code, as its import takes seconds; none
-    where it isn't installed. TPUs come with machine types that name them."""
+    """Read the names of GPUs from the code of google-cloud-aiplatform, since its import takes
+    seconds.
+
+    Return none if it isn't installed. TPUs come with machine types that name them.
+    """
     try:
         spec = find_spec("google.cloud")
         package = f"google-cloud-aiplatform {version('google-cloud-aiplatform')}"

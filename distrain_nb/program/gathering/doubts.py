@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.observed.watch import asked_by_command
+from distrain_nb.observed.commands import asked_by_command
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.state import asking
 from distrain_nb.program.notebook.history import is_at
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.findings import Fix
     from distrain_nb.observed.changes import PartChange
-    from distrain_nb.observed.watch import SeenRead
+    from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.gathering.resolve import PendingName
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory

@@ -42,12 +42,12 @@ from distrain_nb.program.notebook.deleted import imports_again
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Dependence
 from distrain_nb.program.notebook.world import World
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.program.python.reads import SUBCLASSES
-from distrain_nb.program.values.data import shared_names
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.program.values.readable import read_back
 from distrain_nb.program.values.refusals import PickleProblem, lost_part
+from distrain_nb.program.values.shared import shared_names
 from distrain_nb.worker.rank.process_state import can_be_set
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What is said of names that can't be captured."""
+"""Findings about names that can't be captured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def of_prompt(name: str, where: str) -> Finding:
-    """Return what is said of a name that only a prompt has."""
+    """Return the finding about a name that only a prompt has."""
     message = (
         f"`{name}` belongs to the notebook and does not exist in a run:"
         " assign what you need of it to a variable in another cell"
@@ -36,7 +36,7 @@ def undefined(
     history: ExecutionHistory,
     notebook: Notebook,
 ) -> Iterator[Finding]:
-    """Yield what is said of names that the notebook does not have."""
+    """Yield findings about names that the notebook does not have."""
     set_inside = set_by_functions(gathered, history)
     for pending in missing:
         if pending.name not in set_inside:

@@ -28,7 +28,8 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.notebook.history import first_line
-from distrain_nb.program.notebook.reach import asks_machine, name_of, needs_group
+from distrain_nb.program.notebook.process_objects import name_of, needs_group
+from distrain_nb.program.notebook.reach import asks_machine
 from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
@@ -169,8 +170,11 @@ def _is_choice(value: Any) -> bool:
 
 
 def _of_machine(name: str, value: Any, dependence: Dependence, where: str) -> Finding:
-    """Return what is said of an object that has such an answer in it, beside what would be another
-    if it were made again: a name by time, drawn numbers, parsed arguments."""
+    """Return the finding about an object that contains such an answer.
+
+    Made again, such an object would be another one: it has a name by time, drawn numbers or parsed
+    arguments.
+    """
     message = (
         f"`{name}` ({type(value).__name__}) is captured with what this machine answered"
         f" ({dependence.what}, {dependence.where}): set it in the cell if the run's machine differs"

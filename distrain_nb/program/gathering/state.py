@@ -22,9 +22,10 @@ from distrain_nb.observed.definitions import OF_CLASSES, is_definition, parts
 from distrain_nb.program.gathering.remake import is_tool
 from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
 from distrain_nb.program.notebook.ancestry import is_settings
-from distrain_nb.program.notebook.reach import ASKS_MACHINE, asks_machine, is_bound
-from distrain_nb.program.values.data import CHANGING
+from distrain_nb.program.notebook.process_objects import is_bound
+from distrain_nb.program.notebook.reach import ASKS_MACHINE, asks_machine
 from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.shared import CHANGING
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.fingerprint import LIVE, dict_of, fingerprint, settings
 from distrain_nb.worker.rank.caches import CACHE, caches_in

@@ -17,7 +17,7 @@ from distrain_nb.worker.plain import plain_parts
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.observed.watch import Site
+    from distrain_nb.observed.sites import Site
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World

@@ -14,7 +14,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.making import Making, Makings
-from distrain_nb.program.notebook.reach import Name, Reaches, is_bound, keeps_state, name_of
+from distrain_nb.program.notebook.process_objects import is_bound, keeps_state, name_of
+from distrain_nb.program.notebook.reach import Name, Reaches
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.objects import is_model
-from distrain_nb.observed.watch import Site
+from distrain_nb.observed.sites import Site
 from distrain_nb.program.python.ipython_syntax import SyntaxNote, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of, names_by_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from distrain_nb.observed import Observer
-    from distrain_nb.observed.watch import SeenRead
+    from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.cells import Cell
     from distrain_nb.program.notebook.local_modules import OwnModule
     from distrain_nb.program.proof.replay import Replay

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.observed.objects import CHANGING
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
-from distrain_nb.program.notebook.reach import asks_machine, member, name_of, resolve
+from distrain_nb.program.notebook.process_objects import name_of
+from distrain_nb.program.notebook.reach import asks_machine, member, resolve
 from distrain_nb.worker.rank.process_state import TABLE, setters
 
 if TYPE_CHECKING:
@@ -245,7 +246,10 @@ def given_by_imports(module: OwnModule) -> dict[str, str]:
 
 
 def imported_in(function: ast.FunctionDef) -> dict[str, Any]:
-    """What a function that has run imports, by its names for it; its parameters are unknown."""
+    """Return the modules that a function imports, by its names for them.
+
+    Its parameters are among them, as unknown.
+    """
     names: dict[str, Any] = dict.fromkeys(a.arg for a in function.args.args)
     for node in ast.walk(function):
         if isinstance(node, ast.Import):

@@ -17,8 +17,8 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.observed.launcher_variables import is_inherited
 from distrain_nb.observed.process import SEEDS
-from distrain_nb.observed.watch import is_inherited
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.deleted import deleted_imports
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
@@ -202,8 +202,11 @@ def _sets(node: ast.stmt, name: str, code: PackageCalls, *, asks: bool) -> list[
 
 
 def _made_by_function(node: ast.stmt, code: PackageCalls, *, asks: bool) -> list[str]:
-    """What a call of the user's function sets, if that is all it does: `set_seed(0)`. It may print
-    besides, unless it only seeds alike in all ranks, which have the generators' states by value."""
+    """Return what a call of the user's function sets, if that is all it does: `set_seed(0)`.
+
+    It may print too, unless it only seeds alike in all ranks: they have the generators' states by
+    value.
+    """
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = resolve(node.value.func, code.names)
     module = code.modules.of(target.__module__) if type(target) is FunctionType else None

@@ -15,7 +15,8 @@ from distrain_nb.program.notebook.ancestry import CODE, Ancestry, is_settings
 from distrain_nb.program.notebook.history import LEFT_OUT, is_at
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Makings
-from distrain_nb.program.notebook.reach import Dependence, Name, Reaches, is_bound
+from distrain_nb.program.notebook.process_objects import is_bound
+from distrain_nb.program.notebook.reach import Dependence, Name, Reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

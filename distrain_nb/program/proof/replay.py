@@ -179,7 +179,8 @@ def _replayed(cells: _Cells, observer: Observer) -> Replay | None:
         except Untried:
             if not drawing:
                 raise
-            # It is said of what they draw that every rank has the notebook's.
+            # Cells of `drawing` don't run again. A finding says that all ranks have the
+            # numbers that the notebook drew.
             replay = _once(cells, observer, asked)
         more = cells.using(replay.knows, asked)
         drawing = cells.drawing(replay, asked) | cells.using(replay.passing(cells.history), asked)

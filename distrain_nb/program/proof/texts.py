@@ -6,7 +6,7 @@ import re
 from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.reach import is_bound
+from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.worker.fingerprint import Fingerprint, settings
 
 if TYPE_CHECKING:

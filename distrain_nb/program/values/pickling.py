@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.program.notebook.making import global_names
-from distrain_nb.program.notebook.reach import is_bound
+from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.values.older_classes import (
     OlderClasses,
     is_plain_class,

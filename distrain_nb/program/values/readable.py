@@ -90,8 +90,10 @@ def _read(name: str, value: Any, definitions: Definitions) -> Copy:
 
 
 def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterator[LostPart]:
-    """Yield what differs in a value that was read again. What a package's object loses is its own
-    matter, such as a cache."""
+    """Yield the differences of a value that was read again.
+
+    Parts that an object of a package loses don't count, such as a cache.
+    """
     before, after = (fingerprint(name, obj, {definitions.module}) for obj in (value, copy))
     for path, text in before.items():
         now = after.get(path, "nothing")

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway

@@ -25,7 +25,7 @@ from distrain_nb.image.base import Base, is_on_empty_base, read_base
 from distrain_nb.image.layer_entries import BadEntry, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference, is_loopback
-from distrain_nb.program.program import ByteCounter, report
+from distrain_nb.program.progress import ByteCounter, report
 from distrain_nb.rehearsal.engine.image_root import (
     AT_ONCE,
     extract,

@@ -1,6 +1,6 @@
 """The figure of some metrics: a chart for each metric, a line for each series.
 
-Charts as a page takes them: points as bytes, and what plotly is told of the lines besides.
+Pages get the points as bytes, and the lines in the form of plotly.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DOTS_UP_TO = 24
 MOST_TAGS = 60
 MOST_RANKS = 12  # whose step times are charts: a heat map has all
 MANY = 8  # lines of one chart; more are a band, until the reader wants all
-_GOLDEN = 0.618034  # of the wheel of colours: any few that follow each other lie far apart
-_SHADES = (0.0, 0.17, -0.15, 0.28, -0.24)  # of a run's lines: by how much each is lighter
+_GOLDEN = 0.618034  # of the wheel of colours, so that successive hues lie far apart
+_SHADES = (0.0, 0.17, -0.15, 0.28, -0.24)  # how much lighter each next line of a run is
 Family = Callable[[str], str]
 _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
@@ -37,8 +37,10 @@ TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 def traces(
     keys: Sequence[Key], *, stacked: bool, family: Family | None = None
 ) -> list[dict[str, object]]:
-    """Return the lines as plotly's traces but for their points, with a subplot for each metric; in
-    areas above each other if they are `stacked`."""
+    """Return the lines as plotly's traces without their points, with a subplot for each metric.
+
+    If they are `stacked`, they are areas above each other.
+    """
     tags = {tag: index for index, tag in enumerate(tags_of(keys))}
     colours = colours_of(keys, family)
     return [
@@ -63,8 +65,8 @@ def _axis(letter: str, index: int) -> str:
 def colours_of(keys: Sequence[Key], family: Family | None = None) -> dict[str, str]:
     """Return a colour for each series, in the order of a legend.
 
-    With a `family`, as of several runs, which it gives in their order, each has a colour, and its
-    series are shades of that.
+    With a `family`, such as several runs in their order, each member has a colour. Its series have
+    shades of that.
     """
     names = series_of(keys)
     if family is None:
@@ -99,12 +101,13 @@ def _hue(share: float) -> str:
 
 
 def name_of(series: str) -> str:
-    """Return the name of a series in a legend; that of the run itself is `run`."""
+    """Return the name of a series in a legend; `run` for the series of the run itself."""
     return series or "run"
 
 
 def groups(tags: Sequence[str]) -> dict[str, list[str]]:
-    """Return the metrics by what stands before the first `/`; few are together, without a name."""
+    """Return the metrics by the text before the first `/`. A few metrics form one group without
+    a name."""
     by_prefix: dict[str, list[str]] = {}
     for tag in tags:
         prefix, slash, _ = tag.partition("/")
@@ -113,7 +116,7 @@ def groups(tags: Sequence[str]) -> dict[str, list[str]]:
 
 
 def words(lines: Mapping[Key, ChartLine]) -> dict[str, str]:
-    """Return a note, by tag, for metrics with lines that have no finite value to draw."""
+    """Return a note, by tag, for metrics whose lines have no finite value to draw."""
     notes = {}
     for tag in tags_of(tuple(lines)):
         curves = {key.series: line for key, line in lines.items() if key.tag == tag}
@@ -132,8 +135,10 @@ def _no_value(lines: list[ChartLine]) -> str:
 
 
 def shown(keys: Sequence[Key], stacked: bool = False) -> tuple[Key, ...]:
-    """Return the lines that are drawn: those of the first metrics, since no page holds
-    thousands. Where lines are `stacked`, each metric is the step times of a rank."""
+    """Return the lines to draw: those of the first metrics, since no page holds thousands.
+
+    If lines are `stacked`, each metric is the step times of a rank.
+    """
     most = _most(stacked)
     if len(keys) <= most:
         return tuple(keys)
@@ -142,7 +147,7 @@ def shown(keys: Sequence[Key], stacked: bool = False) -> tuple[Key, ...]:
 
 
 def left_out(keys: Sequence[Key], stacked: bool = False) -> str:
-    """Return a sentence about the metrics that are not drawn; empty where all are."""
+    """Return a sentence about the metrics that are not drawn; empty if all are."""
     most = _most(stacked)
     count = len({key.tag for key in keys}) if len(keys) > most else 0
     if count <= most:
@@ -161,7 +166,7 @@ def tags_of(keys: Sequence[Key]) -> list[str]:
 
 
 def series_of(keys: Sequence[Key]) -> list[str]:
-    """Return the series by name, numbers in them as numbers: `rank-2` comes before `rank-10`."""
+    """Return the series by name, with numbers in numeric order: `rank-2` before `rank-10`."""
     return sorted(dict.fromkeys(key.series for key in keys), key=_by_number)
 
 
@@ -174,12 +179,15 @@ FEWEST_POINTS = 50
 
 
 def points_a_line(keys: Sequence[Key]) -> int:
-    """Return to how many points each of these lines is thinned."""
+    """Return how many points each of these lines keeps after thinning."""
     return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
 
 
 def chart_data(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
-    """Return what the page gets besides the sheet and the points; `newest` names every metric."""
+    """Return the data of the page's charts besides the sheet and the points.
+
+    `newest` names every metric.
+    """
     last = metrics.last()
     return {
         "keys": [list(key) for key in lines],
@@ -191,8 +199,10 @@ def chart_data(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, ob
 
 
 def packed_numbers(line: ChartLine) -> dict[str, object]:
-    """Return numbers as bytes, little-endian; `wide` steps are float64, everything else float32.
-    `low` and `high` are empty where no point is left out."""
+    """Return numbers as bytes, little-endian: float64 for `wide` steps, otherwise float32.
+
+    `low` and `high` are empty if no point is left out.
+    """
     return {
         "step": line.x.tobytes(),
         "wide": line.x.itemsize == 8,

@@ -34,12 +34,12 @@ class Line:
 class LogReader:
     """Gives each line of a run's log once, as far as it has been written.
 
-    `offset` is where the next read starts, in bytes: a reader made with it goes on from there.
+    `offset` is where the next read starts, in bytes.
     """
 
-    def __init__(self, folder: Path, offset: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         self._path = folder / LOG_FILE
-        self.offset = offset
+        self.offset = 0
 
     def read(self) -> list[Line]:
         """Return the whole lines that have come since the last call, 8 MiB of them at most."""

@@ -1,4 +1,5 @@
-"""Searching a log: all that is on disk, from the line in sight on, for a slice of time a call."""
+"""Search in a whole log on disk, from the visible row on. Each call searches for a slice of
+time."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ _ERRORS = (
 class SearchProgress:
     """How far a search has come.
 
-    `total` counts the matching rows so far, `searched` is the share of the log, from 0 to 1.
-    `row` is the match that was asked for, `place` its index among the matches; None and -1 without.
+    `total` counts the matching rows so far. `searched` is the share of the log, from 0 to 1. `row`
+    is the match that was asked for, and `place` its index among the matches. Without one, they are
+    None and -1.
     """
 
     total: int
@@ -48,11 +50,11 @@ class SearchProgress:
 
 
 class LogSearch:
-    """The rows of a log that match, for any number of threads.
+    """The rows of a log that match. Any number of threads may use it.
 
-    It begins at a row and goes to the end of the log, and then from the beginning up to that row:
-    the first match from there on is known before the rest. A log that has grown is searched on.
-    The log is not kept: what is remembered of a search must not keep a log's index in memory.
+    A search begins at a row, goes to the end of the log, and then from the beginning to that row.
+    So the next match is known early. If the log has grown, the search goes on there. It keeps no
+    reference to the log: a stored search must not hold a log's index in memory.
     """
 
     def __init__(self, log: LogIndex, only: Filter, term: SearchTerm, first: int) -> None:
@@ -67,7 +69,7 @@ class LogSearch:
         self._is_tried = False
 
     def advance(self, log: LogIndex, seconds: float) -> None:
-        """Search on for some time.
+        """Continue the search for some time.
 
         Raises OptionError for an expression that can't be read, or takes too long.
         """
@@ -82,8 +84,11 @@ class LogSearch:
                 self._earlier.advance(self._pattern, log, self._only, self._start, until)
 
     def progress(self, log: LogIndex, near: int, step: int) -> SearchProgress:
-        """Return how far it has come, with a match: the one at or after the row `near` (`step` 0),
-        the next one (1) or the one before (-1). Behind the last match comes the first."""
+        """Return the progress, with one match.
+
+        That is the match at or after the row `near` (`step` 0), the next one (1) or the one before
+        (-1). The first match follows the last.
+        """
         with self._lock:
             earlier, later = self._earlier.rows.values, self._later.rows.values
             remaining = (log.end - self._later.at) + (self._start - self._earlier.at)
@@ -93,13 +98,13 @@ class LogSearch:
         behind = place - len(earlier)
         row = int(later[behind] if behind >= 0 else earlier[place]) if total else None
         if step == 0 and remaining and (row is None or row < near):
-            row, place = None, -1  # one that comes later may be nearer
+            row, place = None, -1  # a later match may be nearer
         searched = 1 - remaining / log.end if log.end else 1.0
         return SearchProgress(total, searched, remaining == 0, row, place)
 
 
 class _Region:
-    """Bytes of the log that are searched in order, up to `at`, and the rows that match in them."""
+    """A part of the log that is searched in order. `at` is the position reached."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -108,7 +113,7 @@ class _Region:
     def advance(
         self, pattern: Pattern, log: LogIndex, only: Filter, end: int, until: float
     ) -> None:
-        """Search up to `end`, or until that time; a piece of the log at least."""
+        """Search up to `end`, or until that time, but at least one piece of the log."""
         if self.at >= end:
             return
         for at, offsets in pattern.find(log, self.at, end):
@@ -117,7 +122,7 @@ class _Region:
                 self.rows.extend(_rows(log, only, offsets))
             if time.monotonic() >= until:
                 return
-        self.at = end  # what is left was cut off meanwhile
+        self.at = end  # the rest was cut off meanwhile
 
 
 _searches: WeakKeyDictionary[
@@ -130,15 +135,15 @@ _keeping = threading.Lock()
 def search(
     log: LogIndex, only: Filter, term: SearchTerm, near: int, step: int = 0
 ) -> SearchProgress:
-    """Go on with a search for a tenth of a second, and return how far it has come.
+    """Continue a search for a tenth of a second, and return its progress.
 
-    `near` and `step` are those of `LogSearch.progress`; a new search begins at `near`. Raises
+    `near` and `step` are those of `LogSearch.progress`. A new search begins at `near`. Raises
     OptionError for an expression that can't be read or takes too long, and for a text of more than
     1,000 characters.
     """
     with _keeping:
         version, searches = _searches.get(log, (log.version, OrderedDict()))
-        if version != log.version:  # the log was cut: rows are other lines now
+        if version != log.version:  # the log was cut: its rows are different lines now
             searches = OrderedDict()
         key = (only, term)
         log_search = searches.pop(key, None) or LogSearch(log, only, term, near)
@@ -151,7 +156,7 @@ def search(
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:
-    """Return the row of the first traceback, or else of the first line that speaks of an error."""
+    """Return the row of the first traceback, or else of the first line that mentions an error."""
     traceback = _first(log, only, _TRACEBACK)
     if traceback is not None:
         return traceback
@@ -174,12 +179,12 @@ def _rows(log: LogIndex, only: Filter, offsets: Offsets) -> NDArray[np.uint32]:
 
 
 def _before(rows: NDArray[np.uint32], near: int, step: int) -> int:
-    """Return how many rows come before `near`, with it itself if a step goes on from there."""
+    """Return how many rows come before `near`; with a step, `near` itself counts too."""
     return int(rows.searchsorted(np.uint32(min(near, _LAST_ROW)), "right" if step > 0 else "left"))
 
 
 def _places(values: NDArray[Scalar], some: NDArray[Scalar]) -> NDArray[np.uint32]:
-    """Return where in sorted values these are, without those that are not there."""
+    """Return the indices of these values among sorted values; missing ones are left out."""
     at = np.searchsorted(values, some)
     within = at < len(values)
     at, some = at[within], some[within]

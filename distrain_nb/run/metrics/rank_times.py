@@ -1,7 +1,7 @@
-"""The step times of a run's ranks as numbers: means, shares, and who is late.
+"""The step times of a run's ranks as numbers: means, shares, and which ranks are late.
 
-Ranks that exchange gradients have equal steps, whichever of them is slow. The slow one is told by
-the exchange, which ends for all at once: who comes last waits the least.
+Ranks that exchange gradients have equal steps, whichever of them is slow. The exchange shows the
+slow one. It ends for all ranks at once, so the last to arrive waits the least.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-FEWEST_STEPS = 10  # fewer say little: the first steps of a program are not like the others
+FEWEST_STEPS = 10  # fewer steps say little: the first ones of a program differ from the others
 
 
 @dataclass(frozen=True)
 class RankTimes:
-    """The step times of one rank, a row for each window but the first step.
+    """The step times of one rank, a row for each window, without the first step.
 
-    `ends`: the last step of each window; `counts`: its steps; `seconds`: the mean seconds of a step
-    by kind; `ended`: when each window was written; `workers`: processes of the loader, -1 where no
-    loader of PyTorch was seen.
+    `ends` has the last step of each window, `counts` the number of its steps. `seconds` has the
+    mean seconds of a step by kind. `ended` says when each window was written. `workers` counts the
+    processes of PyTorch's loader; it is -1 if there was no such loader.
     """
 
     ends: Numbers
@@ -67,7 +67,7 @@ class RankTimes:
         return self.seconds.get(EXCHANGE, np.zeros(len(self.ends)))
 
     def median(self, kind: str, since: int = 0) -> float:
-        """Return the median seconds of a kind in the windows from that one on."""
+        """Return the median seconds of a kind from a window on."""
         values = self.seconds.get(kind)
         return 0.0 if values is None else float(np.median(values[since:]))
 
@@ -117,13 +117,15 @@ class StepTimes:
 
     @cached_property
     def slow(self) -> SlowRanks | None:
-        """The ranks that take longer than the others, by steps."""
+        """The ranks that take longer than the others, and in which steps."""
         return slow_ranks(self.ranks)
 
 
 def _exchange_of_others(ranks: Mapping[int, RankTimes]) -> dict[int, Numbers]:
-    """Return for each rank how long the exchange of others takes in its windows, in the middle: of
-    MOST_COMPARED ranks where there are more, as all pairs of a thousand would take seconds."""
+    """Return for each rank the median time of the others' exchange in its windows.
+
+    Of many ranks, only MOST_COMPARED are compared: all pairs of a thousand would take seconds.
+    """
     compared = list(ranks)[:: math.ceil(len(ranks) / MOST_COMPARED)]
     every = np.concatenate([times.ends for times in ranks.values()])
     rows = np.array([np.interp(every, ranks[n].ends, ranks[n].exchange) for n in compared])
@@ -136,8 +138,8 @@ def _exchange_of_others(ranks: Mapping[int, RankTimes]) -> dict[int, Numbers]:
 
 
 def _delays(times: RankTimes, usual: Numbers) -> tuple[float, int]:
-    """Return by how many seconds a rank comes after the others to the exchange, and the window
-    since which it does."""
+    """Return how many seconds later than the others a rank reaches the exchange, and since which
+    window."""
     none = np.zeros(len(times.ends))
     delays = usual - times.exchange
     step = sum(times.seconds.values(), none)

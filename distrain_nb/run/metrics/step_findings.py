@@ -1,4 +1,4 @@
-"""What is said of a run's step times: their shares in a sentence, and what costs much of a step."""
+"""Sentences about a run's step times: their shares, and what costs much of a step."""
 
 from __future__ import annotations
 

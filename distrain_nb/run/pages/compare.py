@@ -33,13 +33,11 @@ MOST_COMPARED = 50
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs, and all facts that tell them apart.
+    """Several runs, and the facts in which they differ.
 
-    Each fact is a mapping for each run.
-
-    `settings` are the options of job and layout as texts, imported packages, a digest of the code,
-    and hyperparameters (HParams) of event files. `outcome` is how each run ended. `metrics` has the
-    newest value of each metric.
+    Each fact is a mapping for each run. `settings` are the options of job and layout as texts,
+    imported packages, a digest of the code, and hyperparameters (HParams) of event files. `outcome`
+    is how each run ended. `metrics` has the newest value of each metric.
     """
 
     runs: tuple[Run, ...]
@@ -53,7 +51,8 @@ class Comparison:
 
     @property
     def diff(self) -> str:
-        """A unified diff of each run's code to that of the oldest; empty if nothing differs."""
+        """A unified diff of each run's code against that of the oldest; empty if nothing
+        differs."""
         runs = sorted(self.runs, key=lambda run: run.id)
         return differences([title(run) for run in runs], [code_of(run) for run in runs])
 
@@ -91,7 +90,8 @@ def check_count(runs: int) -> None:
 def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
     """Return a comparison of *runs*, in their order.
 
-    A *listing* that is kept reads only what is new. Raises OptionError for too few or too many.
+    A *listing* that the caller keeps reads only new data. Raises OptionError for too few or too
+    many runs.
     """
     chosen = tuple({run.id: run for run in runs}.values())
     check_count(len(chosen))

@@ -1,4 +1,4 @@
-"""Where values of parameters and goals stand along an axis, and what is written beside it."""
+"""Axes of parameters and goals: the positions of values, and the texts of ticks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["linear", "log", "reverse-log", "listed"]
 
 ROOM = 0.04  # of an axis, beyond its first and last number
-LOG_FROM = 100  # times the smallest value of a goal is the largest, which are no numbers near 0
+LOG_FROM = 100  # the least ratio of a goal's largest to its smallest value, for a logarithmic axis
 MOST_DECADES = 6
 _PLAIN_FROM, _PLAIN_TO = -3, 4  # powers of ten that are written as numbers
 _TICKS = Axis(5, 4, False)
@@ -30,7 +30,7 @@ _TICKS = Axis(5, 4, False)
 
 @dataclass(frozen=True)
 class ValueAxis:
-    """From `low` to `high` on a scale, or `listed` values in order, equally far from each other."""
+    """An axis from `low` to `high` on a scale, or of `listed` values at equal distances."""
 
     name: str
     kind: Kind
@@ -39,7 +39,7 @@ class ValueAxis:
     values: tuple[Value, ...] = ()
 
     def share(self, value: Value | None) -> float | None:
-        """Return how far along it a value is, from 0 to 1; None for what has no place on it."""
+        """Return the position of a value along the axis, from 0 to 1; None if it has none."""
         if self.kind == "listed":
             index = next((n for n, item in enumerate(self.values) if _alike(item, value)), None)
             return None if index is None else (index + 0.5) / len(self.values)
@@ -49,8 +49,8 @@ class ValueAxis:
         return None if along is None else ROOM + (1 - 2 * ROOM) * along
 
     def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return `share` of each number, for an axis that is linear or logarithmic; NaN for what
-        has no place on it."""
+        """Return `share` of each number, for a linear or logarithmic axis; NaN for those without
+        one."""
         with np.errstate(all="ignore"):
             if self.high <= self.low:
                 along = np.where(np.isfinite(values), 0.5, np.nan)
@@ -73,7 +73,7 @@ class ValueAxis:
         return [(share, text) for share, text in marks if share is not None]
 
     def as_json(self) -> dict[str, object]:
-        """Return the axis as a page needs it to name the value at a share of its length."""
+        """Return the axis as a page needs it to name the value at a position."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -120,7 +120,7 @@ def power(value: float) -> str:
 
 
 def _of(name: str, parameters: Sequence[Parameter]) -> ValueAxis:
-    """Under several conditions a parameter may have several domains."""
+    """Return the axis of a parameter, which may have several domains under several conditions."""
     domains = [parameter.domain for parameter in parameters]
     if any(isinstance(domain, (Discrete, Categorical)) for domain in domains):
         return ValueAxis(name, "listed", values=tuple(_listed(parameters)))
@@ -150,7 +150,7 @@ def _log_share(value: float, low: float, high: float) -> float | None:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Round numbers between two positive ones: powers of ten, or where these are few, more."""
+    """Return round numbers between two positive ones: powers of ten, and more if these are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     every = -(-(last - first) // MOST_DECADES)
     for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):

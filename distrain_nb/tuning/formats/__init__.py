@@ -8,7 +8,8 @@ from distrain_nb.config import text_named
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.layout.files import check_length, yaml_texts
 from distrain_nb.tuning import options
-from distrain_nb.tuning.formats.pieces import ImportedStudy, has_study, study_from_python
+from distrain_nb.tuning.formats.pieces import ImportedStudy
+from distrain_nb.tuning.formats.python import has_study, study_from_python
 from distrain_nb.tuning.place import StudyForm, study_place, study_places
 
 

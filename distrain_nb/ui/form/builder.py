@@ -23,12 +23,14 @@ from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.cost import FormCosts
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.form_outputs import FormOutputs
 from distrain_nb.ui.form.own import from_line as own_from_line
 from distrain_nb.ui.form.own import from_request, own_words, with_own
+from distrain_nb.ui.form.page_order import PageOrder
 from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import not_in_form, options, view
-from distrain_nb.ui.form.widget import ACTIONS, FormOutputs, FormWidget, PageOrder
+from distrain_nb.ui.form.widget import ACTIONS, FormWidget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -236,12 +238,6 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             imported.spec,
             now.backend_texts,
         )
-
-    def to_new_cell(self) -> None:
-        """Offer the head as the next cell; from a cell that is running."""
-        from IPython import get_ipython
-
-        get_ipython().set_next_input(f"{self.line}\n")
 
     def close(self) -> None:
         """Take the form off the page."""

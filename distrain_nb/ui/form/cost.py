@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.cost import Money, Price
 from distrain_nb.backends.plugins import choices
-from distrain_nb.backends.prices import LOOKUP, has_prices
+from distrain_nb.backends.price import Money, Price
+from distrain_nb.backends.price_lookup import LOOKUP
+from distrain_nb.backends.prices import has_prices
 from distrain_nb.layout.place import moved, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from distrain_nb.backends.cost import NoPrice
+    from distrain_nb.backends.price import NoPrice
     from distrain_nb.layout import Layout
 
 SETTLED_S = 0.8  # a layout that has not changed for so long is worth a question

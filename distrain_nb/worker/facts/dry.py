@@ -31,7 +31,7 @@ def seconds(
 
 
 def lines(fact: Fact) -> Iterator[str]:
-    """Yield what is said of a rank in its log."""
+    """Yield the report about a rank for its log."""
     steps = f"{fact['steps']} step{'' if fact['steps'] == 1 else 's'}"
     came = "failed after" if fact["failed"] else "came through"
     yield f"rank {fact['of']} of {fact['world']:,} {came} {steps}, alone"

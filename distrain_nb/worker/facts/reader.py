@@ -97,11 +97,6 @@ class FactReader:
         return facts
 
 
-def read_facts(events_folder: Path) -> Facts:
-    """Return the facts that all ranks have noted by now, as `FactReader.read` does."""
-    return FactReader(events_folder).read()
-
-
 def settle(events_folder: Path, ranks: Iterable[int]) -> None:
     """Append the last mark of ranks that have ended without a word to their files, which come back
     from elsewhere as far as they have grown. Raises OSError."""

@@ -22,11 +22,11 @@ ORPHANED = "orphaned"  # nobody answers for it any more
 
 @dataclass(frozen=True)
 class Cause:
-    """What a failed run's other failures follow from.
+    """The failure that caused the other failures of a run.
 
-    `kind` is one of this module's names, `subject` who it happened to (`rank 1`, `the launcher`;
-    empty for the run), `status` the exit status as subprocess has it, None where no process ended,
-    and `summary` what is said of it.
+    `kind` is one of this module's names. `subject` is who failed (`rank 1`, `the launcher`; empty
+    for the run). `status` is the exit status as subprocess has it, None if no process ended.
+    `summary` describes the failure in words.
     """
 
     kind: str = PROGRAM
@@ -36,7 +36,7 @@ class Cause:
 
     @property
     def was_killed(self) -> bool:
-        """Whether somebody killed the process, as far as is known: then it says nothing of the
+        """Whether somebody probably killed the process, so that the end says nothing about the
         program."""
         return self.kind == EXIT and self.status == -signal.SIGKILL
 

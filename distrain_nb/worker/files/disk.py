@@ -1,22 +1,14 @@
-"""Writing to disk so that a reader never sees half a file, nor anybody else what is ours.
-
-The files below a folder, with those to which links lead.
-
-Sizes as people read them.
-"""
+"""Writing to disk so that a reader never sees half a file; which files a folder has."""
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Optional, Tuple
-
-from distrain_nb.worker.files.folder import RESERVE_FILE
 
 
 def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator[Tuple[str, Path]]:
@@ -47,7 +39,6 @@ def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
-_OTHERS = 0o077
 # What some file systems say of a folder: that it can't be synced.
 _NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP)
 
@@ -87,16 +78,6 @@ def sync_folder(folder: Path) -> None:
                 _sync(path)
 
 
-def use_reserve(path: Path, data: bytes) -> None:
-    """Write as `replace_file` does; on a full disk, delete the folder's reserve to make room."""
-    while True:
-        try:
-            return replace_file(path, data)
-        except OSError as error:
-            if error.errno not in FULL or not _give_up_one(path.parent):
-                raise
-
-
 def replace(draft: Path, path: Path) -> None:
     """Put a file, or a folder of files, in the place of `path`, on disk before this returns."""
     if draft.is_dir():
@@ -120,50 +101,6 @@ def _sync(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
-
-
-class NotPrivate(OSError):
-    """A folder belongs to another user, or can't be closed to others."""
-
-
-def private_folder(folder: Path) -> Path:
-    """Return the folder, made if it isn't there, which only this user can enter, from the first
-    moment.
-
-    Raises NotPrivate as `close_to_others` does, and OSError where it can't be made.
-    """
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        pass
-    except FileNotFoundError:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        return private_folder(folder)
-    close_to_others(folder)
-    return folder
-
-
-def close_to_others(folder: Path) -> None:
-    """Let nobody but this user into a folder.
-
-    Raises NotPrivate for one of somebody else's, for a link or a file, and where its file system
-    keeps it open; FileNotFoundError.
-    """
-    status = folder.lstat()
-    if status.st_uid != os.geteuid():
-        raise NotPrivate(f"{folder} belongs to another user (uid {status.st_uid})")
-    if not stat.S_ISDIR(status.st_mode):
-        raise NotPrivate(f"{folder} is not a folder")
-    if not status.st_mode & _OTHERS:
-        return
-    try:
-        folder.chmod(0o700)
-    except OSError as error:
-        if error.errno == errno.EROFS:  # where nobody can change anything
-            return
-        raise
-    if folder.lstat().st_mode & _OTHERS:
-        raise NotPrivate(f"{folder} is open to others, and its file system keeps it so")
 
 
 class DeletableFolder:
@@ -192,41 +129,6 @@ class DeletableFolder:
         if self.is_there:
             self._there_at = now
         return now - self._there_at
-
-
-def reserve(folder: Path, files: int, size: int) -> None:
-    """Write files of `size` bytes that only take up room, as many as there is room for.
-
-    Raises OSError where there is no room for one.
-    """
-    for number in range(files):
-        path = folder / RESERVE_FILE.format(number)
-        try:
-            path.write_bytes(bytes(size))
-        except OSError:
-            if path.exists():
-                path.unlink()
-            if number:
-                return
-            raise
-
-
-def give_up_reserve(folder: Path) -> None:
-    """Delete the reserve, which is no longer needed."""
-    while _give_up_one(folder):
-        pass
-
-
-def _give_up_one(folder: Path) -> bool:
-    for path in folder.glob(RESERVE_FILE.format("*")):
-        try:
-            path.unlink()
-        except FileNotFoundError:  # another process needed it too
-            continue
-        except OSError:
-            return False
-        return True
-    return False
 
 
 def readable_size(size: int) -> str:

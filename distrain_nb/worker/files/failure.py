@@ -13,8 +13,8 @@ from typing import Iterable, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import EXIT, MEMORY, PROGRAM, Cause
-from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import FAILURE_FILE
+from distrain_nb.worker.files.reserve import use_reserve
 from distrain_nb.worker.files.status import Process
 
 # A process's sockets close before its parent hears of its death, so a peer's "connection closed"
@@ -25,16 +25,16 @@ DEATH_IS_SEEN_LATE_S = 0.25
 _FROM_OUTSIDE = frozenset(["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGPWR", "SIGXCPU"])
 _SHELLS = 128  # what a shell adds to the number of a signal
 
-# What is said of a death besides, in a report.
+# The additions to the description of a death in a report.
 _DETAIL = re.compile(r" \(it had taken .*\)$| and left no traceback$|^it |; what failed is .*$")
 
-# What PyTorch's exception says of an assertion on a GPU.
+# The text of PyTorch's exception for an assertion on a GPU.
 _ASSERTED = "device-side assert triggered"
 
-# Where a failure is no process's own.
+# The process of a failure that no rank caused.
 LAUNCHER = -1
 
-# Characters of what is said of a rank that failed because another had.
+# Most characters about a rank that failed because another one had.
 LONGEST_OUTCOME = 160
 
 

@@ -14,10 +14,10 @@ from distrain_nb.worker.files.folder import (
 from distrain_nb.worker.files.status import Owner
 
 RUN = "${RUN}"
-# What a replica is told of `timeout` and `signal_before`, in seconds.
+# The variables with `timeout` and `signal_before` for a replica, in seconds.
 TIMEOUT_VARIABLE, SIGNAL_VARIABLE = "DISTRAIN_TIMEOUT", "DISTRAIN_SIGNAL_BEFORE"
-# What a fork server may import before it forks: frameworks that start no thread when imported,
-# checked by a test. Whatever else a program imports, its ranks import themselves.
+# Modules that a fork server may import before it forks: frameworks whose import starts no thread,
+# as a test checks. Ranks import all other modules themselves.
 FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
 # What libraries import of these, for seconds. They themselves read the rank, or settings that a
 # program may make, when they are imported.

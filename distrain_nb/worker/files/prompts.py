@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.status import Owner
 
 STOP, EVALUATE = "stop", "evaluate"  # what a request asks of a rank

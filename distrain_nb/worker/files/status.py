@@ -11,8 +11,8 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import ORPHANED, Cause
-from distrain_nb.worker.files.disk import use_reserve
 from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
+from distrain_nb.worker.files.reserve import use_reserve
 from distrain_nb.worker.machine.system import process_stat
 
 TAKEN_UP_WITHIN_S = 30.0
@@ -43,8 +43,10 @@ class State(str, Enum):
 
 
 class Ending(NamedTuple):
-    """How an attempt ends, as soon as that is decided: the state, what is said of it, and its
-    cause's kind; both are empty where what ranks have left says it."""
+    """The end of an attempt, as soon as it is decided: the state, the error, and the cause's kind.
+
+    Error and kind are empty if the files of the ranks have them.
+    """
 
     state: State
     error: str = ""

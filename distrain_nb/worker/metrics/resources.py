@@ -30,9 +30,9 @@ SPARE_DESCRIPTORS = 32
 
 @dataclass(frozen=True)
 class SampledProcess:
-    """A process to watch with all below it; `environment` tells which GPU is its own.
+    """A process to measure, with all its descendants. Its `environment` names its GPU.
 
-    Under `mpirun`, whose ranks are its children, `mpi_rank` says which of them it is.
+    Under `mpirun`, the ranks are its children. `mpi_rank` is the number of one of them.
     """
 
     label: str

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Sequence
 
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.packing import packing
-from distrain_nb.worker.packing.tables import PackingRefused
+from distrain_nb.worker.packing.errors import PackingRefused
 
 TOLD_EVERY_S = 5.0
 

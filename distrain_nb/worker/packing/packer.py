@@ -7,9 +7,9 @@ import sys
 import time
 from typing import Any, Dict, Mapping
 
+from distrain_nb.worker.packing.errors import PackingFailed
 from distrain_nb.worker.packing.samples import PackedMember, PackedSample
 from distrain_nb.worker.packing.storage import ShardFolder
-from distrain_nb.worker.packing.tables import PackingFailed
 from distrain_nb.worker.packing.tar import checksum_of, write_shard
 
 SAID_EVERY_S = 0.1

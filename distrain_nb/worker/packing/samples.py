@@ -12,8 +12,9 @@ from distrain_nb.worker.packing.classes import (
     printable_name,
     sample_names,
 )
+from distrain_nb.worker.packing.errors import PackingFailed
 from distrain_nb.worker.packing.sources import SourceFile
-from distrain_nb.worker.packing.tables import CLASS, PackingFailed, classes_of, rows_of
+from distrain_nb.worker.packing.tables import CLASS, classes_of, rows_of
 
 METADATA = "json"
 # What other readers of tar files take for the end of a name, or for a separator.

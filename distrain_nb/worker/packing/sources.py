@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
 from distrain_nb.worker.data.storage import in_bucket, objects
+from distrain_nb.worker.packing.errors import PackingFailed, PackingRefused
 from distrain_nb.worker.packing.storage import below, file_system
-from distrain_nb.worker.packing.tables import INFO, SPLITS, PackingFailed, PackingRefused
+from distrain_nb.worker.packing.tables import INFO, SPLITS
 
 LISTS = (".txt", ".tsv")
 

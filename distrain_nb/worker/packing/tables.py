@@ -2,8 +2,6 @@
 
 `save_to_disk` writes a folder with `dataset_info.json` (the features), `state.json` (the files of
 the table, in their order) and these files: streams of Arrow's IPC format.
-
-Errors of packing, in words for the user.
 """
 
 from __future__ import annotations
@@ -14,14 +12,7 @@ import os
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-
-class PackingRefused(Exception):
-    """A source or target can't be read or written."""
-
-
-class PackingFailed(Exception):
-    """Samples can't be packed: what is read is wrong, or has changed meanwhile."""
-
+from distrain_nb.worker.packing.errors import PackingFailed, PackingRefused
 
 INFO, STATE, SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 SCHEME = "arrow://"

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, Callable, Deque, Dict, Iterable, Iterator, Seq
 
 from distrain_nb.worker.data.index import RECORD, in_blocks, padded
 from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.packing.errors import PackingFailed
 from distrain_nb.worker.packing.samples import PackedMember, PackedSample
 from distrain_nb.worker.packing.storage import CHUNK, chunks, fetch_object
-from distrain_nb.worker.packing.tables import PackingFailed
 
 END = bytes(2 * RECORD)
 AT_ONCE = 16  # objects of a bucket that are fetched ahead by each process

@@ -12,7 +12,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Set, Union
+from typing import Any, Dict, List, Sequence, Set
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.functions import FOLDER_VARIABLE
@@ -30,7 +30,6 @@ from distrain_nb.worker.rank.rank import RUN_FOLDER_VARIABLE
 
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_Assignment = Union[ast.Assign, ast.AnnAssign, ast.AugAssign]
 
 
 def program_folder() -> Path:

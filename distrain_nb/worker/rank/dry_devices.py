@@ -1,8 +1,8 @@
 """GPUs of a layout that this machine lacks, for a rank that runs alone (`--as-rank`).
 
-The program sees as many as a replica of the layout has. What it places on one of them is on the CPU
-instead, or on a GPU of this machine. A number that a replica doesn't have is refused, as by CUDA.
-PyTorch's own code sees this machine as it is: it would call CUDA's library otherwise.
+The program sees as many GPUs as a replica of the layout has. Its tensors on such a GPU are on the
+CPU, or on a GPU of this machine. A number that no GPU of the replica has is refused, as CUDA does.
+PyTorch's own code sees the machine as it is: otherwise it would call CUDA's library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict
 from distrain_nb.worker.rank.on_import import on_import
 
 _NAMED = re.compile(r"cuda(?::(\d+))?")
-# Of `torch.cuda`, what does nothing on a CPU, and what has used nothing.
+# Functions of `torch.cuda` that do nothing on a CPU, and counters that stay at 0 there.
 _NOTHING = ("synchronize", "empty_cache", "reset_peak_memory_stats", "ipc_collect")
 _NONE_USED = ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved")
 
@@ -39,7 +39,7 @@ def install(figures: Dict[str, Any]) -> None:
 
 
 class _Devices:
-    """The GPUs of a replica; `instead` is where what they have is kept."""
+    """The GPUs of a replica. `instead` is the device that has their tensors."""
 
     def __init__(self, figures: Dict[str, Any], instead: str) -> None:
         self._count, self._name = int(figures["devices"]), str(figures["device"])
@@ -48,7 +48,7 @@ class _Devices:
         self.instead = instead
 
     def here(self, value: Any) -> Any:
-        """Return the device to use for a GPU; what names none as it is."""
+        """Return the device to use for a GPU. Anything that names no GPU is returned unchanged."""
         torch: Any = sys.modules["torch"]
         if isinstance(value, torch.device):
             named = _NAMED.fullmatch(str(value))
@@ -69,7 +69,7 @@ class _Devices:
             )
 
     def replace(self, module: Any) -> None:
-        """Have `torch.cuda` tell programs of these GPUs."""
+        """Replace functions of `torch.cuda`, so that programs see these GPUs."""
         answers: Dict[str, Callable[..., Any]] = {
             "is_available": lambda: True,
             "device_count": lambda: self._count,
@@ -105,7 +105,8 @@ class _Devices:
 
 
 def _of_program(function: Callable[..., Any], answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that answers programs and libraries, and leaves PyTorch what there is."""
+    """Return a function that gives `answer` to programs and libraries, and the real one to
+    PyTorch."""
 
     @functools.wraps(function)
     def answered(*arguments: Any, **named: Any) -> Any:
@@ -117,7 +118,7 @@ def _of_program(function: Callable[..., Any], answer: Callable[..., Any]) -> Cal
 
 
 def _change_ddp(module: Any) -> None:
-    """DDP takes `device_ids` only for modules on GPUs."""
+    """Replace the arguments of DDP: it takes `device_ids` only for modules on GPUs."""
     ddp = module.DistributedDataParallel
     init = ddp.__init__
 
@@ -133,7 +134,7 @@ def _change_ddp(module: Any) -> None:
 
 
 def _placing(devices: _Devices) -> Any:
-    """Return the mode in which PyTorch places tensors where they can be."""
+    """Return the mode in which PyTorch places tensors on devices of this machine."""
     from torch.overrides import TorchFunctionMode
 
     torch: Any = sys.modules["torch"]

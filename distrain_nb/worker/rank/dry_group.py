@@ -1,11 +1,9 @@
-"""The process group of a rank that runs alone (`--as-rank`):
+"""The process group of a rank that runs alone (`--as-rank`): PyTorch's `fake`, with answers.
 
-PyTorch's `fake`, with answers.
-
-Every other rank is taken to have the same values as this one. So a sum is its value times the size
-of the group, and a gathering has copies of its own value. Rank 0 has run before, and left in files
-what it broadcast. Tensors that are too large for that keep the values of this rank. A tensor that
-only another rank knows is received as zeros. An object that only another rank knows ends the rank.
+All other ranks are assumed to have the same values as this one. So a sum is the value times the
+size of the group, and a gathering has copies of the value. Rank 0 has run before, and left its
+broadcasts in files. Tensors that are too large for files keep the values of this rank. A tensor
+that only another rank has is received as zeros. An object that only another rank has ends the rank.
 
 All collectives go through PyTorch's dispatcher: those of DDP's reducer, of FSDP, and of DTensor.
 """
@@ -39,11 +37,11 @@ _OF_OTHERS = ("scatter_object_list", "recv_object_list")
 
 
 class OnlyElsewhere(RuntimeError):
-    """An object that only another rank knows, so that this one can't go on alone."""
+    """The program needs an object that only another rank has, so this rank can't continue alone."""
 
 
 class CollectiveCall(NamedTuple):
-    """A collective by its kind, the ranks of its group, and its bytes."""
+    """A collective: its kind, the ranks of its group, and its bytes."""
 
     kind: str
     ranks: Tuple[int, ...]
@@ -51,21 +49,21 @@ class CollectiveCall(NamedTuple):
 
 
 class AnsweringGroup:
-    """Every group of this process. Rank 0 leaves in *folder* what it broadcasts."""
+    """Answers for every group of this process. Rank 0 leaves its broadcasts in *folder*."""
 
     def __init__(self, folder: Path, rank: int, world: int) -> None:
         self._folder, self._rank, self._world = folder, rank, world
         self._counts: Dict[str, int] = {}
         self._now: List[CollectiveCall] = []
-        self.step: List[CollectiveCall] = []  # what the last whole step has exchanged
+        self.step: List[CollectiveCall] = []  # the collectives of the last whole step
         self.meshes: List[Any] = []
 
     def watch(self) -> None:
-        """Have every group that the program makes be this one."""
+        """Replace every group that the program makes."""
         on_import({C10D: self._change, "torch.distributed.device_mesh": self._note_meshes})
 
     def step_ends(self) -> None:
-        """Begin to count anew."""
+        """Keep the collectives of this step, and start a new list."""
         self.step, self._now = self._now, []
 
     # -- making groups ----------------------------------------------------------------------------
@@ -154,7 +152,7 @@ class AnsweringGroup:
     # -- answering --------------------------------------------------------------------------------
 
     def answer(self, operation: Any, arguments: Tuple[Any, ...], result: Any) -> Any:
-        """Note a collective, and return what it gives in a world of ranks like this one."""
+        """Record a collective, and return its result for a world of ranks like this one."""
         if operation.namespace not in _NAMESPACES:
             return result
         name = operation._schema.name.partition("::")[2]
@@ -177,7 +175,7 @@ class AnsweringGroup:
         return result if is_functional else _with_future(result, answered)
 
     def _broadcast(self, group: Any, tensors: List[Any]) -> None:
-        """Keep what rank 0 sends, or give what it has sent."""
+        """Write what rank 0 sends, or read what it has sent."""
         torch: Any = sys.modules["torch"]
         number = self._counts[group.group_name] = self._counts.get(group.group_name, 0) + 1
         path = self._folder / _BROADCAST.format(group.group_name, number)
@@ -202,8 +200,10 @@ def _only(missing: str) -> str:
 
 
 def _with_future(result: Any, tensors: List[Any]) -> Any:
-    """Return the result of a collective with a work that has these tensors: that of `fake` has
-    none, and DDP waits for them."""
+    """Return the result of a collective with a work that has these tensors.
+
+    DDP waits for the tensors of the work, and the work of `fake` has none.
+    """
     torch: Any = sys.modules["torch"]
     parts = result if isinstance(result, tuple) else (result,)
     if not _type_of(parts[-1]).endswith("Work"):
@@ -215,7 +215,7 @@ def _with_future(result: Any, tensors: List[Any]) -> Any:
 
 
 def _group_of(arguments: Tuple[Any, ...]) -> Any:
-    """Return the group of a collective, by its object or its name."""
+    """Return the group of a collective, from its object or its name."""
     c10d: Any = sys.modules[C10D]
     for argument in reversed(arguments):
         if isinstance(argument, str):
@@ -228,7 +228,7 @@ def _group_of(arguments: Tuple[Any, ...]) -> Any:
 
 
 def _type_of(argument: Any) -> str:
-    """Return what TorchScript calls an object's class; empty for what is none of its own."""
+    """Return TorchScript's name of an object's class; empty for an object of another kind."""
     kind = getattr(argument, "_type", None)
     return str(kind().qualified_name()) if callable(kind) else ""
 
@@ -262,7 +262,7 @@ def _bytes(value: Any) -> int:
 
 
 def coordinates(meshes: List[Any]) -> Dict[str, Tuple[int, int]]:
-    """Return this rank's coordinate in each dimension of the largest mesh, with its size."""
+    """Return this rank's coordinate and the size of each dimension of the largest mesh."""
     largest: Optional[Any] = max(meshes, key=lambda mesh: mesh.mesh.numel(), default=None)
     at = largest.get_coordinate() if largest is not None else None
     if largest is None or at is None:
@@ -272,7 +272,7 @@ def coordinates(meshes: List[Any]) -> Dict[str, Tuple[int, int]]:
 
 
 def totals(step: List[CollectiveCall]) -> Mapping[Tuple[str, Tuple[int, ...]], int]:
-    """Return the bytes of a step by kind and group."""
+    """Return the bytes of a step, by kind and group."""
     sums: Dict[Tuple[str, Tuple[int, ...]], int] = {}
     for exchange in step:
         key = (exchange.kind, exchange.ranks)

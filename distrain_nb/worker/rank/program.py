@@ -1,9 +1,9 @@
 """Runs a program folder: main.py or a script, piece by piece, under the names of the notebook's
 cells.
 
-Each piece is compiled with its cell's name and line numbers, and the cells' text is known to
-`linecache`: tracebacks, warnings and `inspect.getsource` show the notebook's lines.
-`python -m distrain_nb.worker.rank.program FOLDER` runs a folder by hand.
+Each piece is compiled with its cell's name and line numbers, and `linecache` knows the text of the
+cells. So tracebacks, warnings and `inspect.getsource` show the notebook's lines. `python -m
+distrain_nb.worker.rank.program FOLDER` runs a folder by hand.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _SPAWNED = "distrain_nb.worker.rank.spawned"
 class EntryPoint(NamedTuple):
     """The file that runs as `__main__`, by its path in the program's folder.
 
-    A module that `-m` names has the package that its relative imports begin at, "" for none; what
-    is no module has None, and imports from the folder that its file stands in.
+    For a module that `-m` names, `package` is the package at which its relative imports begin, ""
+    for none. For a file it is None, and imports come from the file's folder.
     """
 
     file: str = MAIN
@@ -61,7 +61,7 @@ RUNS_MAIN = EntryPoint()
 
 
 class Spawner(ModuleSpec):
-    """The spec of a program's `__main__`: what the processes import that it spawns."""
+    """The spec of a program's `__main__`: spawned processes import it."""
 
     def __init__(self, package: Optional[str] = None) -> None:
         super().__init__(_SPAWNED, None)
@@ -86,7 +86,7 @@ class Segment(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Code that is compiled as one: its file's name, and its text moved to its line."""
+    """Code that is compiled as one: the name of its file, and its text, moved to its line."""
 
     label: str
     text: str
@@ -109,8 +109,7 @@ def read_source_map(folder: Path) -> List[Segment]:
 
 
 def arguments(folder: Path) -> List[str]:
-    """Return `sys.argv[1:]`: the program's own arguments, where the folder has some, and those of
-    this job."""
+    """Return `sys.argv[1:]`: the arguments of the program's folder, then those of this job."""
     try:
         words = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
     except FileNotFoundError:
@@ -128,9 +127,9 @@ def variables(folder: Path) -> Dict[str, str]:
 
 
 def parameters(folder: Path) -> Dict[str, str]:
-    """Return the values of this trial, as Python writes them, by the names that the program reads.
+    """Return the values of this trial in Python's notation, by the names that the program reads.
 
-    Raises ValueError for an argument that is no number where one is expected.
+    Raises ValueError for a text instead of a number.
     """
     try:
         kinds = json.loads((folder / TUNED).read_text(encoding="utf-8"))
@@ -164,14 +163,14 @@ def main_file(folder: Path) -> Path:
 
 
 def add_packages() -> None:
-    """Make the packages importable that an image brings besides its own, which come first."""
+    """Make packages importable that an image brings. The image's own packages come first."""
     packages = os.environ.get("DISTRAIN_PACKAGES", "")
     if os.path.isdir(packages):
         site.addsitedir(packages)
 
 
 def prepare() -> None:
-    """Change what programs find in their process, once, before the first runs."""
+    """Change what programs see in their process, once, before the first one runs."""
     interactive.begin()
     torch_groups.change_process_groups()
     torch_store.serve_store()
@@ -180,7 +179,8 @@ def prepare() -> None:
 
 
 def run(folder: Path) -> Dict[str, Any]:
-    """Run a program folder as a new `__main__` and give its names. Raises whatever it raises."""
+    """Run a program folder as a new `__main__` and return its names. Raises what the program
+    raises."""
     prepare()
     return run_in(ModuleType("__main__"), folder)
 
@@ -191,16 +191,18 @@ def run_in(
     before_cell: Callable[[], None] = lambda: None,
     is_trial: bool = False,
 ) -> Dict[str, Any]:
-    """Run a program folder in a module, as `__main__`, and give its names. `before_cell` is called
-    when all is there that the cell needs. A trial finds nothing of ours in its environment. Raises
-    whatever it raises."""
+    """Run a program folder in a module, as `__main__`, and return its names.
+
+    `before_cell` is called once everything is there that the cell needs. In a trial, our variables
+    are removed from the environment. Raises what the program raises.
+    """
     folder = folder.absolute()
     entry = read_entry_point(folder)
     called = sys.argv[:1]
     _become_main(main, folder, entry)
     if is_trial:
         del os.environ[FOLDER_VARIABLE]
-        sys.argv[:1] = called  # by which a parser of arguments calls itself
+        sys.argv[:1] = called  # the name that a parser of arguments shows
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
@@ -220,8 +222,10 @@ def run_in(
 
 
 def _take_reporting() -> Dict[str, str]:
-    """Take the address of our receiver away from what is made again before the cell: with it
-    transformers' `TrainingArguments` differ from the notebook's."""
+    """Remove the address of our receiver while objects are made again before the cell.
+
+    With the address, transformers' `TrainingArguments` would differ from the notebook's.
+    """
     if not os.environ.get(RECEIVER, "").startswith("http://127.0.0.1"):
         return {}
     return {RECEIVER: os.environ.pop(RECEIVER)}
@@ -231,8 +235,7 @@ def _take_reporting() -> Dict[str, str]:
 
 
 def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
-    """Return the program's code in its order, and the compiler's flags for its `__future__`
-    imports."""
+    """Return the program's code in order, and the compiler's flags for its `__future__` imports."""
     main = main_file(folder)
     segments = read_source_map(folder)
     text = main.read_text(encoding="utf-8")
@@ -258,8 +261,10 @@ def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> Lis
 def _with_parameters(
     lines: Sequence[str], segments: Sequence[Segment], texts: Dict[str, str]
 ) -> List[str]:
-    """Return the lines of main.py; those in which it gives the notebook's names their values have
-    the values of this trial instead."""
+    """Return the lines of main.py with the values of this trial.
+
+    They replace the lines that give the notebook's names their values.
+    """
     quoted = {number for s in segments for number in range(s.first, s.last + 1)}
     changed = list(lines)
     for number, line in enumerate(lines, 1):
@@ -283,7 +288,8 @@ def _flags(statements: Iterable[ast.stmt]) -> int:
 
 
 def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
-    """Run code in a namespace; code that awaits at its top level, in a loop of its own."""
+    """Run code in a namespace. Code that awaits at its top level runs in an event loop of its
+    own."""
     if code.co_flags & inspect.CO_COROUTINE:
         import asyncio  # for seconds on a busy machine, and few programs need it
 
@@ -293,7 +299,7 @@ def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
 
 
 def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
-    """Tell of each cell the pieces that are there, on their own lines. main.py is a file."""
+    """Add the pieces of each cell to `linecache`, on their own lines. main.py is a file."""
     labels.add(main)
     for piece in pieces:
         if piece.label != main:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from distrain_nb.worker.files import prompts
-from distrain_nb.worker.files.disk import private_folder
 from distrain_nb.worker.files.folder import PROMPTS_FOLDER
+from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 LOOK_EVERY_S = 0.25  # at who listens; an answer itself comes at once

@@ -51,20 +51,22 @@ _teller: Optional[_Teller] = None
 
 
 def hang_after(program_folder: Path) -> float:
-    """Return how many seconds of silence a run has before its ranks are looked at; 0 for ever."""
+    """Return after how many seconds of silence the ranks of a run are examined; 0 for never."""
     text = setting(program_folder, HANG_AFTER_VARIABLE)
     return float(text) if text else HANG_AFTER_S
 
 
 def setting(program_folder: Path, variable: str) -> str:
-    """Return a variable that the program or its surroundings set; empty for none."""
+    """Return a variable that the program or its environment sets; empty for none."""
     of_program = variables(program_folder)
     return of_program[variable] if variable in of_program else os.environ.get(variable, "")
 
 
 def begin(folder: Path, process: int, program_folder: Path) -> None:
-    """Answer from now on, as that process of the run, until it ends; unless nobody will ask. A
-    rank that stays answers for its present run."""
+    """Start to answer as that process of the run, until the process ends.
+
+    Nothing starts if nobody will ask. A rank that stays between cells answers for its present run.
+    """
     global _teller
     longest = hang_after(program_folder)
     if longest > 0:
@@ -74,11 +76,11 @@ def begin(folder: Path, process: int, program_folder: Path) -> None:
             else:
                 _teller.move(folder, process)
         except OSError as error:  # a full disk; no descriptor is free
-            print(f"distrain: can't tell where this rank is: {error}", file=sys.stderr)
+            print(f"distrain: can't report where this rank is: {error}", file=sys.stderr)
 
 
 def leave_word(traceback: Optional[TracebackType]) -> None:
-    """Note at which line the program ends itself, as by `sys.exit()`."""
+    """Record the line at which the program ends itself, such as by `sys.exit()`."""
     if _teller is not None:
         _teller.note_end(traceback)
 
@@ -96,7 +98,7 @@ def place() -> str:
 
 
 def place_in(frames: Iterable[Mapping[str, Any]]) -> str:
-    """Return the innermost line of the program among frames of PyTorch's own kind."""
+    """Return the innermost line of the program among frames in PyTorch's format."""
     folder = _program_folder()
     for frame in frames:
         shown = _shown(str(frame.get("filename", "")), folder)
@@ -110,14 +112,15 @@ def _program_folder() -> str:
 
 
 def _shown(file: str, folder: str) -> str:
-    """Return a file of the program as its user names it; empty for a file of a library."""
+    """Return a file of the program by the user's name for it; empty for a file of a library."""
     if file.startswith(folder):
         return file[len(folder) :]
     return file if file in functions.labels else ""
 
 
 class _Teller:
-    """Answers from a thread that neither `threading` nor the program's end knows of."""
+    """Answers from a thread that `threading` doesn't list and that doesn't delay the program's
+    end."""
 
     def __init__(self, folder: Path, process: int) -> None:
         self._lock = _thread.allocate_lock()  # its files are those that it knows of
@@ -133,7 +136,8 @@ class _Teller:
         _thread.start_new_thread(self._run, ())
 
     def move(self, folder: Path, process: int) -> None:
-        """Answer for another run. The descriptors stay: `faulthandler` writes to one of them."""
+        """Answer for another run. The descriptors stay, because `faulthandler` writes to one of
+        them."""
         if not self._has_its_files():
             return
         with self._lock:
@@ -145,7 +149,7 @@ class _Teller:
                 self._files[descriptor] = _file_of(descriptor)
 
     def note_end(self, traceback: Optional[TracebackType]) -> None:
-        """Keep the innermost line of the program in that traceback, where it has ended."""
+        """Record the innermost line of the program in the traceback with which it ended."""
         frames = []
         while traceback is not None:
             frames.append(_frame(traceback.tb_frame, traceback.tb_lineno))
@@ -167,15 +171,18 @@ class _Teller:
                     noted = time.monotonic()
                     self._write(self._where("", 1))
                 self._requests.look()
-            except Exception:  # a disk that is full, a module half imported: perhaps the next time
+            except Exception:  # a full disk or a half imported module: the next attempt may succeed
                 pass
             sleep(ASKED_EVERY_S)
         if STACK_SIGNAL:
             faulthandler.unregister(STACK_SIGNAL)
 
     def _has_its_files(self) -> bool:
-        """Return whether its descriptors are those that it opened; else leave them alone, as the
-        program has closed all that it doesn't know and may have opened files of its own."""
+        """Return whether its descriptors are still those that it opened.
+
+        Otherwise, don't touch them: the program has closed all descriptors that it doesn't know,
+        and may have opened files of its own.
+        """
         with self._lock:
             return all(_file_of(fd) == file for fd, file in self._files.items())
 
@@ -185,7 +192,7 @@ class _Teller:
             # of an import hook, such as MLflow's, and wait for the lock of imports.
             with open(self._asked, "rb") as file:
                 asked, samples = file.read().split()
-        except (OSError, ValueError):  # nobody has asked, or is just writing it
+        except (OSError, ValueError):  # nobody has asked, or the request is being written
             return self._answered, 0
         return asked.decode(), int(samples)
 
@@ -219,7 +226,7 @@ def _files(folder: Path, process: int) -> List[int]:
 
 
 def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
-    """Return what tells a file from all others; None where the descriptor is closed."""
+    """Return what identifies a file; None if the descriptor is closed."""
     try:
         status = os.fstat(descriptor)
     except OSError:
@@ -228,8 +235,10 @@ def _file_of(descriptor: int) -> Optional[Tuple[int, int]]:
 
 
 def _stacks(skipped: int, with_loops: bool) -> List[Dict[str, Any]]:
-    """Return the stacks of all threads but that one, the innermost frame first; of the main thread
-    also which kind of loop it is in, FOR or WHILE."""
+    """Return the stacks of all threads except one, the innermost frame first.
+
+    For the main thread, also return the kind of its loop, FOR or WHILE.
+    """
     names = {ident: thread.name for ident, thread in list(threading._active.items())}  # type: ignore[attr-defined]
     main = threading.main_thread().ident
     stacks = []
@@ -292,7 +301,8 @@ def _frame(frame: FrameType, line: Optional[int]) -> Frame:
 
 
 def _collectives() -> Dict[str, Any]:
-    """Return what PyTorch's flight recorder has: what each group has completed, and what isn't."""
+    """Return PyTorch's flight recorder: which collectives each group has completed, and which
+    not."""
     calls: Dict[str, Any] = {"pending": [], "groups": {}}
     for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
         dump = getattr(sys.modules.get(_C10D), name, None)

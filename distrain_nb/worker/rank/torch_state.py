@@ -1,4 +1,4 @@
-"""Settings of PyTorch that no single function reads and sets."""
+"""Settings of PyTorch that no single function reads and writes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, Dict, List, Mapping
 
 _PRINTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
-_entered: List[Any] = []  # a mode ends when its object is freed: these stay to the end
+_entered: List[Any] = []  # a mode ends when its object is freed, so these are kept
 
 
 def torch_prints(module: Any) -> Dict[str, Any]:
-    """Return the options for printing tensors that differ from the usual ones."""
+    """Return the options for printing tensors that differ from PyTorch's defaults."""
     return {k: v for k, v in vars(module.PRINT_OPTS).items() if v != _PRINTS.get(k)}
 
 
@@ -19,7 +19,8 @@ def set_torch_prints(module: Any, values: Mapping[str, Any]) -> None:
 
 
 def autocast(module: Any) -> Dict[str, str]:
-    """Return the type to which autocast casts operations, by kind of device, where it is on."""
+    """Return the type to which autocast casts operations, for each kind of device where it is
+    on."""
     on = (kind for kind in ("cpu", "cuda") if module.is_autocast_enabled(kind))
     return {kind: str(module.get_autocast_dtype(kind)).partition(".")[2] for kind in on}
 
@@ -37,18 +38,18 @@ def set_inference(module: Any, value: bool) -> None:
 
 
 def dispatch_modes(module: Any) -> List[Any]:
-    """Return the modes that are entered and see each operation, outermost first."""
+    """Return the active modes that see each operation, outermost first."""
     return list(module.utils._python_dispatch._get_current_dispatch_mode_stack())
 
 
 def function_modes(module: Any) -> List[Any]:
-    """Return the modes that are entered and see each function; of a default device, its name."""
+    """Return the active modes that see each function. The mode of a default device is its name."""
     modes = module.overrides._get_current_function_mode_stack()
     return [str(m.device) if type(m).__name__ == "DeviceContext" else m for m in modes]
 
 
 def enter_modes(module: Any, modes: List[Any]) -> None:
-    """Enter modes. Of a device's name, make it the default device."""
+    """Enter modes. The name of a device makes it the default device."""
     for mode in modes:
         if isinstance(mode, str):
             module.set_default_device(mode)
@@ -57,7 +58,7 @@ def enter_modes(module: Any, modes: List[Any]) -> None:
 
 
 def saving_hooks(module: Any) -> Any:
-    """Return the hooks for tensors that PyTorch saves for gradients."""
+    """Return the hooks for tensors that PyTorch saves for the backward pass."""
     return module._C._autograd._top_saved_tensors_default_hooks(False)
 
 
@@ -67,7 +68,7 @@ def set_saving_hooks(module: Any, hooks: Any) -> None:
 
 
 def sdp(module: Any) -> Dict[str, bool]:
-    """Return False for each kernel of attention that is off."""
+    """Return False for each kernel of attention that is switched off."""
     return {n: False for n in _ATTENTION if not getattr(module, f"{n}_sdp_enabled")()}
 
 

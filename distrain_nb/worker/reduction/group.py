@@ -18,7 +18,8 @@ import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from distrain_nb.worker.reduction.exchange import AllOfWork, Exchange, ReducedWork
-from distrain_nb.worker.reduction.protocol import DTYPES, Greeting, SumCount
+from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
+from distrain_nb.worker.reduction.sum_count import SumCount
 from distrain_nb.worker.reduction.sums import bytes_of
 
 _OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")

@@ -24,7 +24,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.reduction.connection import Connection
 from distrain_nb.worker.reduction.members import Group
-from distrain_nb.worker.reduction.protocol import Greeting, amount
+from distrain_nb.worker.reduction.protocol import Greeting
+from distrain_nb.worker.reduction.sum_count import amount
 
 ACCEPTS_AGAIN_AFTER_S = 1.0
 # A worker greets as soon as it is connected. Whoever doesn't holds no descriptor for long: another

@@ -1,11 +1,8 @@
 """The values of `CLUSTER_SPEC` and `TF_CONFIG`, by which each replica knows its cluster.
 
 Keys, their order and their values are those of Vertex AI's documentation, "Distributed training".
-Roles are texts: `primary`, `workers`, `servers`, `reducers`, `evaluators`.
-
-How many ranks a training replica has: as the job says, for the machine that it got.
-
-`TF_CONFIG` on SageMaker: keys and ports are those that AWS's TensorFlow containers write.
+On SageMaker, keys and ports of `TF_CONFIG` are those that AWS's TensorFlow containers write. Roles
+are texts: `primary`, `workers`, `servers`, `reducers`, `evaluators`.
 """
 
 from __future__ import annotations
@@ -73,20 +70,6 @@ def tf_config(
 
 def _pool(role: str) -> str:
     return f"workerpool{POSITIONS[role]}"
-
-
-VARIABLE = "DISTRAIN_RANKS"
-
-
-def per_replica(text: str, machine: str) -> int:
-    """Return the number in `8`, or that of the machine's type in `ml.p5.48xlarge=8,ml.g5.xlarge=1`.
-
-    A type that isn't named has the least of the numbers: each of its ranks has a device.
-    """
-    if "=" not in text:
-        return int(text)
-    numbers = {name: int(number) for name, _, number in (p.partition("=") for p in text.split(","))}
-    return numbers.get(machine, min(numbers.values()))
 
 
 WORKER_PORT, SERVER_PORT, MIRRORED_PORT = 2222, 2223, 8890

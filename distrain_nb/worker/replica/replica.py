@@ -55,7 +55,7 @@ class Replica:
         """
         if "CLUSTER_SPEC" in environment:
             replica = cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
-            # Both have that pool; where reducers are told of, there are no parameter servers.
+            # Servers and reducers share that pool. A job with reducers has no parameter servers.
             reduces = replica.role == "servers" and environment.get(REDUCERS_VARIABLE)
             return replace(replica, role="reducers") if reduces else replica
         if resources.exists():
@@ -95,7 +95,7 @@ class Replica:
 
 
 def _attempt() -> Dict[str, str]:
-    """Return what ranks are told of their attempt, of a job that is sent again."""
+    """Return the variables that describe an attempt to the ranks of a job that is sent again."""
     if ATTEMPT_VARIABLE not in os.environ:
         return {}
     return variables(int(os.environ[ATTEMPT_VARIABLE]), int(os.environ.get(RETRIES_VARIABLE, "0")))

@@ -7,16 +7,12 @@ import signal
 from pathlib import Path
 from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.start import start
-
-# Files that are removed one by one when the disk is full, to make room for the last words.
-RESERVE_FILES = 8
-RESERVE_BYTES = 32 << 10
 
 Handler = Callable[..., None]
 
@@ -46,7 +42,7 @@ class Crew:
         Raises OSError if the disk has no room for its last words.
         """
         if not self._children:  # a further attempt has the reserve already
-            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, reserve.OF_RUN)
         self._children = start(folder, launch, ports, output)
         return self._children
 

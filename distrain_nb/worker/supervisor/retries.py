@@ -183,7 +183,7 @@ def read_causes(text: str) -> FrozenSet[str]:
 
 
 def variables(attempt: int, retries: int) -> Dict[str, str]:
-    """Return what a rank is told of its attempt: torchrun's variables and ours."""
+    """Return the variables that describe an attempt to a rank: torchrun's and ours."""
     return {
         ATTEMPT_VARIABLE: str(attempt),
         RETRIES_VARIABLE: str(retries),

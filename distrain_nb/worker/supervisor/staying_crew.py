@@ -16,15 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import session as rank_session
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.crew import (
-    RESERVE_BYTES,
-    RESERVE_FILES,
     Crew,
     End,
     Handler,
@@ -129,7 +127,7 @@ class StayingCrew(Crew):
                 }
             )
         with suppress(OSError):  # after the orders, so that ranks don't wait for these files
-            disk.reserve(folder, RESERVE_FILES, RESERVE_BYTES)
+            reserve.reserve(folder, reserve.OF_RUN)
         self._children = children
         return children
 

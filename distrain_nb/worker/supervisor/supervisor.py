@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
-from distrain_nb.worker.files import disk, failure, prompts
+from distrain_nb.worker.files import disk, failure, prompts, reserve
 from distrain_nb.worker.files.cause import Cause
 from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
@@ -382,7 +382,7 @@ class Supervisor:
         while self._status != self._saved and time.monotonic() < give_up_at:
             time.sleep(TURN_S)
             self._save()
-        disk.give_up_reserve(self._folder)
+        reserve.give_up_reserve(self._folder)
 
     def _enter(self, state: State, phase: str, **changes: Any) -> None:
         self._status = self._status.enter(state, phase, **changes)

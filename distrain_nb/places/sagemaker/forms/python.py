@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats.pieces import (
     Imported,
     MappingReader,
@@ -89,8 +89,11 @@ def is_for_sagemaker(call: Call) -> bool:
 
 
 def _is_estimator(call: Call) -> bool:
-    """Return a class that is given instances to train on; functions that are told of an instance
-    type, such as `image_uris.retrieve` and `deploy`, ask for none."""
+    """Return whether a call makes an object that trains on instances.
+
+    Functions with an argument for an instance type, such as `image_uris.retrieve` and `deploy`,
+    don't.
+    """
     if not call.name[:1].isupper() or call.name.endswith(_NO_TRAINING):
         return False
     arguments = {_OLD_NAMES.get(name, name) for name in call.values}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.pieces import (
     Imported,

@@ -17,7 +17,6 @@ from distrain_nb.places.sagemaker.forms.request import from_training_job
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
-    arguments_of,
     count,
     is_whole,
     items,
@@ -28,6 +27,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
+from distrain_nb.tuning.formats.python import arguments_of
 from distrain_nb.tuning.place import PythonStudies
 from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
@@ -123,7 +123,7 @@ def from_tuning_config(value: object) -> ImportedStudy:
         count(limits, "MaxParallelTrainingJobs") or 1,
         end=end,
     )
-    if not spec.trials:  # a grid has as many as it has values
+    if not spec.trials:  # a grid has as many trials as combinations of values
         spec = spec.edited(trials=combinations(spec) or 1 if strategy == "grid" else 1)
     parts = (limits, criteria, progress, objective, *([outer] if is_request else []))
     return ImportedStudy("SageMaker tuning job", spec, layout, (*dropped, *reader.rest(*parts)))
@@ -320,7 +320,8 @@ def _is_number(value: object) -> bool:
 
 
 def _as_numbers(spec: StudySpec, numbers: Mapping[str, tuple[float, ...]]) -> Iterator[Parameter]:
-    """Yield the parameters, with lists of numbers as numbers: the service takes them as words."""
+    """Yield the parameters with their lists of numbers as numbers, which the service takes as
+    words."""
     for parameter in spec.parameters:
         is_list = isinstance(parameter.domain, Categorical) and parameter.name in numbers
         yield replace(parameter, domain=Discrete(numbers[parameter.name])) if is_list else parameter

@@ -34,7 +34,7 @@ def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping
     start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises
     OptionError for faults that can't happen, DistrainError naming what this machine lacks.
     """
-    from distrain_nb.program.program import report
+    from distrain_nb.program.progress import report
 
     report("loading AWS's libraries")
     chosen = Faults.parse(faults, SYNTAX)

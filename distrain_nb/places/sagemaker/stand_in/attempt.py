@@ -26,7 +26,7 @@ from distrain_nb.places.sagemaker.stand_in.store import (
 )
 from distrain_nb.places.sagemaker.stand_in.streams import LogStream, LogStreams
 from distrain_nb.places.sagemaker.stand_in.training_job import TrainingJob
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.replicas import Replicas
 

@@ -15,7 +15,7 @@ from distrain_nb.places.sagemaker.stand_in.protocol import serve
 from distrain_nb.places.sagemaker.stand_in.store import DATA, KeptBucket, ObjectStore, client
 from distrain_nb.places.sagemaker.stand_in.streams import LogStreams
 from distrain_nb.places.sagemaker.stand_in.tuning_jobs import TuningJobService
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch

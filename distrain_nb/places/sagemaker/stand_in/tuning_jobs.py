@@ -1,4 +1,4 @@
-"""The API's operations: tuning jobs are created, looked at, listed and stopped."""
+"""The operations of tuning jobs: create, describe, list and stop."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ class TuningJobService:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Return the operations by name: a region and a checked request make an answer, or raise
-        ApiError."""
+        """Return the operations by name.
+
+        Each takes a region and a checked request. It returns an answer or raises ApiError.
+        """
         return {
             "CreateHyperParameterTuningJob": self.create,
             "DescribeHyperParameterTuningJob": self.describe,
@@ -51,7 +53,7 @@ class TuningJobService:
         }
 
     def create(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take a tuning job and start it."""
+        """Accept a tuning job and start it."""
         arn = _arn(region, request["HyperParameterTuningJobName"])
         self._jobs.permit("CreateHyperParameterTuningJob", arn)
         refuse_tuning(request)
@@ -67,7 +69,7 @@ class TuningJobService:
         return {"HyperParameterTuningJobArn": arn}
 
     def describe(self, region: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the tuning job as it stands."""
+        """Return the present state of a tuning job."""
         job = self._find("DescribeHyperParameterTuningJob", region, request)
         fields = {name: value for name, value in job.request.items() if name != "Tags"}
         fields |= _shared_fields(job)
@@ -130,7 +132,7 @@ class TuningJobService:
     def _warm_start(
         self, region: str, request: Mapping[str, Any]
     ) -> Iterator[tuple[Mapping[str, Value], Outcome]]:
-        """Yield the trials of the jobs that a warm start names, as far as they are in its
+        """Yield the trials of the jobs that a warm start names, if their values lie in its
         ranges."""
         objective = request["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
         for parent in request.get("WarmStartConfig", {}).get("ParentHyperParameterTuningJobs", ()):

@@ -35,7 +35,7 @@ _SPEC = {
 
 
 def custom_job_command(layout: Layout) -> str:
-    """Write `gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
+    """Write `gcloud ai custom-jobs create` with flags, or with a file if flags can't express it."""
     region = shell_word(layout.region or pieces.LOCATION)
     head = [f"--region={region}", f"--display-name={pieces.JOB_NAME}"]
     spec = custom_job_spec(layout)
@@ -76,12 +76,12 @@ def shell_word(text: str) -> str:
 
 
 def lines(start: str, words: Sequence[str], indent: str) -> str:
-    """Write a command on several lines; its words are quoted already."""
+    """Write a command on several lines. Its words are already quoted."""
     return f" \\\n{indent}".join([start, *words])
 
 
 def with_file(start: str, words: Sequence[str], content: object, indent: str) -> str:
-    """Write a command behind the here-document that writes its file."""
+    """Write a command after the here-document that writes its file."""
     text, end = data_yaml(content), "EOF"
     while end in text.splitlines():
         end += "_"
@@ -102,7 +102,7 @@ def from_custom_job(words: Sequence[str], config: object) -> Imported:
             region = value
     spec = dict(config) if isinstance(config, dict) else {}
     if specs and "workerPoolSpecs" in spec:
-        dropped.append("workerPoolSpecs of the file, in whose place are the flags")
+        dropped.append("workerPoolSpecs of the file, which the flags replace")
     if specs or not spec:
         spec["workerPoolSpecs"] = specs
     script = _script_of_specs(specs)

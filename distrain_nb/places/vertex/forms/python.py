@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, snake, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
@@ -205,9 +205,8 @@ def _from_names(source: PythonSource) -> Imported | None:
                 return replace(read, left_out=(*read.left_out, *dropped))
     if any(call.name.endswith(("ParameterSpec", "TuningJob")) for call in source.calls):
         raise OptionError(
-            "this is Python for Vertex AI with what a study tries, which no layout has; for "
-            f"machines paste {PASTE}; the study is read by the form, or from a file that --study "
-            "names"
+            "this Python for Vertex AI is a study, not a layout: for machines paste "
+            f"{PASTE}; the form reads the study, and so does --study from a file"
         )
     return None
 

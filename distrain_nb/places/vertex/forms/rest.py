@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.catalog.index import current
+from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.formats.form import as_json
 from distrain_nb.layout.formats.pieces import Imported
@@ -43,9 +43,9 @@ def request_command(layout: Layout, spec: Json) -> str:
     return f"cat > {_REQUEST} <<'EOF'\n{body}EOF\n" + post_command(region, pieces.PROJECT, _REQUEST)
 
 
-def post_command(region: str, project: str, file: str, kind: str = "customJobs") -> str:
+def post_command(region: str, project: str, file: str) -> str:
     """Write the command that sends a file in JSON to the API."""
-    url = f"{region}-aiplatform.googleapis.com/v1/projects/{project}/locations/{region}/{kind}"
+    url = f"{region}-aiplatform.googleapis.com/v1/projects/{project}/locations/{region}/customJobs"
     words = [
         '--header="Authorization: Bearer $(gcloud auth print-access-token)"',
         '--header="Content-Type: application/json"',

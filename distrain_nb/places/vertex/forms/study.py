@@ -20,7 +20,6 @@ from distrain_nb.places.vertex.forms.specs import from_specs
 from distrain_nb.tuning.formats import stopping
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
-    arguments_of,
     count,
     is_whole,
     items,
@@ -32,6 +31,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
+from distrain_nb.tuning.formats.python import arguments_of
 from distrain_nb.tuning.place import PythonStudies
 from distrain_nb.tuning.spec import (
     Categorical,
@@ -167,8 +167,8 @@ def _tree(spec: StudySpec) -> list[dict[str, Json]]:
     for parameter in spec.parameters:
         if parameter not in written and parameter.condition:
             raise OptionError(
-                f"{parameter.name} depends on {parameter.condition.parent}, which has to be "
-                "another parameter, one alone: a list of words or numbers, or whole numbers"
+                f"{parameter.name} depends on {parameter.condition.parent}, which must be "
+                "one other parameter, with a list of words or numbers, or with whole numbers"
             )
     return roots
 

@@ -31,7 +31,7 @@ def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[st
     takes, such as `preempt=workerpool1-0@30s`; `buckets` are there from the start. Raises
     OptionError for faults that can't happen, DistrainError naming what this machine lacks.
     """
-    from distrain_nb.program.program import report
+    from distrain_nb.program.progress import report
 
     report("loading Google's libraries")
     from distrain_nb.places.vertex.stand_in.services import stand_in

@@ -1,4 +1,4 @@
-"""The job service: custom jobs that are created, looked at and cancelled."""
+"""The job service: custom jobs are created, described, listed and cancelled."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class JobService:
         self._executions: dict[str, CustomJobExecution] = {}
 
     def create(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
-        """Take a job and start it. Raises ApiError as the service would."""
+        """Accept a job and start it. Raises ApiError as the service would."""
         execution = self.start(request.parent, request.custom_job)
         self.lose_answer()
         return self.get(execution.name)
 
     def lose_answer(self) -> None:
-        """Raise ApiError, as many times as the faults say, for a job that exists nevertheless."""
+        """Raise ApiError although the job exists, as often as the faults say."""
         if next(self._lost) < self._faults.lost:
             raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
 
     def refuse(self, parent: str, display_name: str, spec: types.CustomJobSpec) -> None:
-        """Raise ApiError for a job below `parent` (`projects/P/locations/R`) that can't be."""
+        """Raise ApiError for an invalid job below `parent` (`projects/P/locations/R`)."""
         place = _PARENT.fullmatch(parent)
         if place is None:
             raise invalid(f"parent {parent!r} is not projects/PROJECT/locations/REGION")
@@ -60,7 +60,7 @@ class JobService:
     def start(
         self, parent: str, requested: types.CustomJob, trial: TrialPlace | None = None
     ) -> CustomJobExecution:
-        """Start a job below `parent`, that of a study's `trial`."""
+        """Start a job below `parent`; `trial` is that of a study."""
         self.refuse(parent, requested.display_name, requested.job_spec)
         name = f"{parent}/customJobs/{time.time_ns()}"
         resource = JobResource(requested, name, States.JOB_STATE_QUEUED)
@@ -70,12 +70,12 @@ class JobService:
         return execution
 
     def get(self, name: str) -> types.CustomJob:
-        """Return a copy of the job as it stands."""
+        """Return a copy of the job in its present state."""
         job: types.CustomJob = self._find(name).resource.message()
         return job
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
-        """Return a page of the jobs that the filter lets through, the newest first."""
+        """Return a page of the jobs that match the filter, the newest first."""
         listed, token = page_of_jobs(map(self.get, list(self._executions)), request)
         return types.ListCustomJobsResponse(custom_jobs=listed, next_page_token=token)
 
@@ -84,7 +84,7 @@ class JobService:
         self._find(name).cancel()
 
     def close(self) -> None:
-        """Cancel what runs, and wait for it."""
+        """Cancel the running jobs and wait for them."""
         executions = list(self._executions.values())
         for execution in executions:
             execution.cancel()
@@ -98,7 +98,7 @@ class JobService:
 
 
 def page(rows: Sequence[Any], request: Any) -> tuple[Sequence[Any], str]:
-    """Return the part of what was found that a request asks for, and the token of the next part."""
+    """Return the part of the results that a request asks for, and the token of the next part."""
     return page_at(rows, request.page_token, request.page_size or _PAGE)
 
 

@@ -59,7 +59,7 @@ class PipelineService:
         return self.get(pipeline.name)
 
     def get(self, name: str) -> types.TrainingPipeline:
-        """Return the pipeline, as its job stands."""
+        """Return the pipeline in the present state of its job."""
         pipeline, job = self._find(name)
         current = self._jobs.get(job)
         shown = copy.deepcopy(pipeline)
@@ -84,7 +84,7 @@ class PipelineService:
         return types.ListTrainingPipelinesResponse(training_pipelines=listed, next_page_token=token)
 
     def cancel(self, name: str) -> None:
-        """Cancel its job."""
+        """Cancel the job of the pipeline."""
         self._jobs.cancel(self._find(name)[1])
 
     def _find(self, name: str) -> tuple[types.TrainingPipeline, str]:

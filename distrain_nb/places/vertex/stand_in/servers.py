@@ -1,4 +1,5 @@
-"""The gRPC services: each method's bytes become the clients' own message types and back."""
+"""The gRPC services: they turn the bytes of each method into the clients' message types and
+back."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _MAX_MESSAGE = 64 << 20
 
 @contextmanager
 def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
-    """Serve without encryption on a port of this machine, any for 0; give `host:port`."""
+    """Serve without encryption on a port of this machine, 0 for any. Return `host:port`."""
     sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
     private = _Private()
     server = grpc.server(ThreadPoolExecutor(_THREADS), interceptors=[private], options=sizes)
@@ -52,7 +53,7 @@ def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
 
 
 class _Private(grpc.ServerInterceptor):
-    """Refuses whatever another user of this machine asks at `port`."""
+    """Refuses requests of other users of this machine at `port`."""
 
     port = 0
 
@@ -98,9 +99,9 @@ def methods_of(
     answers: Mapping[str, Callable[[Any], Any]],
     serializers: Mapping[str, Callable[[Any], bytes]] = MappingProxyType({}),
 ) -> _Methods:
-    """Make the protocol's methods, by name, of what answers them.
+    """Return the methods of the protocol, by name, with the functions that answer them.
 
-    The types of requests and answers follow from a method's name, but for `serializers`.
+    A method's name determines the types of requests and answers, except for `serializers`.
     """
     return {
         name: method(
@@ -127,15 +128,17 @@ def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
 def service(
     name: str, methods: dict[str, grpc.RpcMethodHandler[Any, Any]]
 ) -> grpc.GenericRpcHandler:
-    """Return a service of the protocol by its full name, and what it can do."""
+    """Return a service of the protocol by its full name, with its methods."""
     return grpc.method_handlers_generic_handler(name, methods)
 
 
 def method(
     kind: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """Make a handler that gives requests of the type `kind` to `answer`. What it refuses is an
-    error of gRPC."""
+    """Return a handler that passes requests of the type `kind` to `answer`.
+
+    A refusal becomes an error of gRPC.
+    """
 
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         try:

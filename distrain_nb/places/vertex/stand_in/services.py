@@ -26,7 +26,7 @@ from distrain_nb.places.vertex.stand_in.servers import (
 )
 from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
 from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService
-from distrain_nb.program.program import report
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.scratch import Scratch
