@@ -227,15 +227,15 @@ def own_modules() -> Iterator[tuple[str, ModuleType]]:
 def _not_packages(_count: int, _last: str) -> list[str]:
     """Return the names of the modules that are no package's, when so many are loaded and this is
     the last."""
-    found = []
+    names = []
     for name, module in sys.modules.copy().items():
         if _others.get(name, _nothing)() is module is not None:
             continue
         if type(module) is ModuleType and _is_packages(vars(module)):
             _others[name] = ref(module)
         else:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def is_users(module: object) -> TypeGuard[ModuleType]:
