@@ -63,3 +63,23 @@ def test_what_a_statement_took_is_made_again(kernel: Kernel, server: Server) -> 
     program = kernel.capture("print(A.new)")
     assert not [f for f in program.findings if str(f.severity) == "error"]
     assert server.output(replace(program, variables={"RANK": "1"})) == "1\n"
+
+
+FAILS = "def say():\n    if int(os.environ.get('RANK', 0)) == 0: [].missing()"
+
+
+@pytest.mark.parametrize("cell", ["say()\ndef g(): return 2", "say(); g = 2", "g = say()"])
+def test_what_another_rank_sets_behind_a_failure_is_told(kernel: Kernel, cell: str) -> None:
+    for text in ("import os", FAILS, "g = 1", cell):
+        kernel.run(text, quiet=True)
+    (warning,) = (f for f in kernel.capture("print(g)").findings if str(f.severity) == "warning")
+    assert "goes on and sets `g`" in warning.message
+    kernel.run("g = 3")
+    assert not [f for f in kernel.capture("print(g)").findings if str(f.severity) == "warning"]
+
+
+def test_a_failure_that_every_rank_has_is_told_of_no_name(kernel: Kernel) -> None:
+    asks = "r = int(os.environ.get('RANK', 0))"
+    for text in ("import os", "g = 1", f"{asks}; [].missing()\ng = 2"):
+        kernel.run(text, quiet=True)
+    assert not [f for f in kernel.capture("print(g, r)").findings if str(f.severity) == "warning"]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.observed.module_changes import own_modules
 from distrain_nb.program import Cell, capture
 from tests.program.notebooks import Kernel
 from tests.program.random_notebooks import MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.program.notebooks import Server
 
@@ -286,3 +289,45 @@ def test_a_module_that_asks_while_it_is_imported_sets_nothing(
     file.write_text("import os\nRANK = int(os.environ.get('RANK', 0))\nclass A: x = RANK\nB = [1]")
     assert findings(kernel, "import asking_module", "import asking_module") == []
     sys.modules.pop("asking_module")
+
+
+def test_modules_of_packages_cost_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement that knows the world walks over the user's modules, twice."""
+    for number in range(10_000):
+        module = ModuleType(f"big_package.m{number}")
+        module.__file__ = f"/lib/site-packages/big_package/m{number}.py"
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    before = dict(own_modules())
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        after = dict(own_modules())
+    finally:
+        sys.setprofile(None)
+    assert after == before
+    assert calls < 10_000
+
+
+def test_a_module_is_the_users_from_its_import_to_its_deletion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("come_first", "come_last"):
+        Path(tmp_path, f"{name}.py").write_text("X = 1\n")
+    assert "come_first" not in dict(own_modules())
+    first = importlib.import_module("come_first")
+    assert dict(own_modules())["come_first"] is first
+    monkeypatch.delitem(sys.modules, "come_first")
+    assert "come_first" not in dict(own_modules())
+    again = importlib.import_module("come_first")
+    assert dict(own_modules())["come_first"] is again is not first
+    monkeypatch.delitem(sys.modules, "come_first")
+    last = importlib.import_module("come_last")  # as many are loaded as before
+    present = dict(own_modules())
+    assert present["come_last"] is last
+    assert "come_first" not in present

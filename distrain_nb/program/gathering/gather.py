@@ -37,7 +37,7 @@ from distrain_nb.program.gathering.resolve import (
     is_builtin,
 )
 from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
-from distrain_nb.program.gathering.unrepeated import identities, unrepeated
+from distrain_nb.program.gathering.unrepeated import identities, unreached, unrepeated
 from distrain_nb.program.notebook.deleted import imports_again
 from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Dependence
@@ -192,7 +192,7 @@ class Gathering:
         self._read_back()
         if not self.by_cells:
             self.findings += doubts.rebound(self.found, self.repeated, self.world)
-        told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities
+        told = doubts.lost, doubts.unseen, doubts.told_by_files, unrepeated, identities, unreached
         self.findings += [f for findings in told for f in findings(self.found, self.world)]
         self.findings += undefined(self._missing, self.found, self.history, self.notebook)
         known = {*self.found, *self._bound, *_PROMPT, *(self.notebook.ranks or ())}

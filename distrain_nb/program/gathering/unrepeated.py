@@ -60,6 +60,25 @@ def unrepeated(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding
                 yield Finding("capture.process-bound", severity, label, message)
 
 
+def unreached(gathered: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """Yield a warning for each name that another rank binds anew, as it passes a statement at which
+    the notebook's cell failed."""
+    replay = world.seen.replay
+    for executed in replay.executed if replay else ():
+        if not (replay and executed.failed and replay.goes_on(executed)):
+            continue
+        for name in sorted(executed.unbound & {needed.name for needed in gathered.values()}):
+            if any(latest.at > executed.at for latest in world.history.of(name)[:1]):
+                continue
+            statement = executed.statement
+            message = (
+                f"`{name}` is the notebook's in every rank, though {statement.where} failed there"
+                f" and doesn't as rank 1 of 2, which goes on and sets `{name}`: set it in a cell"
+                " that doesn't fail"
+            )
+            yield Finding("capture.process-bound", Severity.WARNING, statement.label, message)
+
+
 def _statement_at(site: Site, cell: list[Executed]) -> Executed | None:
     """Return the statement of a cell that a place is in; of IPython's syntax only lines are
     known."""

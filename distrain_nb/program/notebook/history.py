@@ -124,6 +124,7 @@ class Executed:
     at: tuple[int, int]  # cell, statement
     statement: Statement
     failed: bool = False  # it may have done a part of its work
+    unbound: frozenset[str] = frozenset()  # by it and those behind it, as it failed
 
 
 @dataclass
@@ -176,7 +177,8 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
         for number, statement in enumerate(statements):
             end = (statement.node.end_lineno or 0, statement.node.end_col_offset or 0)
             failed = cell.failed is not None and end > cell.failed
-            _add(history, Executed((position, number), statement, failed))
+            unbound = frozenset(name for s in statements[number:] if failed for name in s.binds)
+            _add(history, Executed((position, number), statement, failed, unbound))
             if failed:
                 break  # those behind it did not run
         history.futures.update(_futures(statements))
@@ -184,7 +186,6 @@ def history(cells: Iterable[Cell]) -> ExecutionHistory:
 
 
 def _add(found: ExecutionHistory, executed: Executed) -> None:
-    node = executed.statement.node
     found.executed.append(executed)
     if executed.failed:
         return
@@ -192,7 +193,7 @@ def _add(found: ExecutionHistory, executed: Executed) -> None:
         found.bindings.setdefault(name, []).append(executed)
     for name in executed.statement.registers():
         found.changes.setdefault(name, []).append(executed)
-    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+    if isinstance(node := executed.statement.node, ast.ImportFrom) and node.names[0].name == "*":
         found.stars.append(executed)
 
 

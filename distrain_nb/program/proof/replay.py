@@ -54,12 +54,14 @@ Texts = dict[str, dict[str, str]]
 class Ran(NamedTuple):
     """What cells gave that ran again: `before` are the texts of the kernel's names, `after` those
     that the cells left, `steps` the names' digests at first and after each statement, without
-    weights and with them, `ended` marks of the random generators after each cell."""
+    weights and with them, `ended` marks of the random generators after each cell, `failed` the
+    statements that failed."""
 
     before: Texts
     after: Texts
     steps: list[tuple[Place, dict[str, tuple[str, str]]]]
     ended: dict[str, dict[str, str]]
+    failed: set[Place]
 
 
 @dataclass
@@ -104,6 +106,10 @@ class Replay:
         label = seed.statement.label
         alone, other = (run.ended.get(label, {}) for run in (self.alone, self.other))
         return generator in alone and alone[generator] == other.get(generator)
+
+    def goes_on(self, executed: Executed) -> bool:
+        """Return whether another rank passes a statement at which the kernel's cell ended."""
+        return executed.at in self.alone.failed - self.other.failed
 
     def makers(self, name: str) -> list[Executed]:
         """Return the statements that changed what a name stands for."""
@@ -323,6 +329,7 @@ class _Cells:
         os.environ.update(environment)
         steps, label = [(_BEGINNING, _digests(_texts(names, watched)))], ""
         ended: dict[str, dict[str, str]] = {}
+        failed: set[Place] = set()
         for executed in every:
             if executed.statement.label != label:
                 ended[label] = marks()
@@ -333,10 +340,11 @@ class _Cells:
             except Exception:
                 if not executed.failed:
                     raise
+                failed.add(executed.at)
             after = _texts(names, watched)
             steps.append((executed.at, _digests(after)))
         ended[label] = marks()
-        return Ran(before, after, steps, ended)
+        return Ran(before, after, steps, ended, failed)
 
     def _set_generators(self, label: str, before: str) -> None:
         """Put the generators where they were when a cell began; those go on from where they are
