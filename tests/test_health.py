@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import __version__, doctor
-from distrain_nb.health import Health, Report
+from distrain_nb.backends import plugins
+from distrain_nb.config import Config
+from distrain_nb.health import Health, Report, machine
 from tests.kernels import Kernel
 from tests.server.servers import jupyter_server
 
@@ -45,21 +47,27 @@ def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel)
 
 
 def test_accounts_and_settings_that_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nb: Kernel
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nb.run("%distrain config project=mine region=us-central1 bucket=ours")
+    config = Config.load()
+    for name, value in (("project", "mine"), ("region", "us-central1"), ("bucket", "ours")):
+        config = config.changed(name, value, plugins.settings())
+    config.save()
     gcloud = tmp_path / "gcloud"
     gcloud.mkdir()
     (gcloud / "application_default_credentials.json").write_text("{}")
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(gcloud))
     monkeypatch.setenv("AWS_PROFILE", "work")
     report = doctor()
-    assert found(report, "Vertex AI", "settings")[0] is Health.GOOD
+    detected = "complete, with what was found here (repository): "
+    state, says, remedy = found(report, "Vertex AI", "settings")
+    assert state is Health.GOOD and says.startswith(detected) and not remedy
     assert found(report, "Vertex AI", "login")[:2] == (
         Health.GOOD,
         str(gcloud / "application_default_credentials.json"),
     )
     assert found(report, "SageMaker", "login")[1] == "the variable AWS_PROFILE"
+    assert found(report, "SageMaker", "settings")[0] is Health.MISSING
 
 
 @pytest.mark.slow
@@ -93,3 +101,31 @@ def test_what_can_not_be_used_is_told_with_its_remedy(monkeypatch: pytest.Monkey
     for place, program in (("Vertex AI", "gcloud auth"), ("SageMaker", "aws configure")):
         state, _, remedy = found(report, place, "login")
         assert state is Health.MISSING and program in remedy
+
+
+def test_programs_and_the_managed_notebook_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for variable in ("KAGGLE_KERNEL_RUN_TYPE", "COLAB_RELEASE_TAG"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def looked_at() -> dict[str, tuple[Health, str, str]]:
+        checks = (*machine.local(), *machine.containers())
+        return {check.subject: (check.state, check.result, check.remedy) for check in checks}
+
+    without = looked_at()
+    assert "place" not in without
+    for subject, remedy in (("mpirun", "Open MPI"), ("registry", "docker-registry")):
+        assert without[subject][0] is Health.MISSING and remedy in without[subject][2]
+    assert without["runs"][0] is Health.GOOD and without["runs"][1].endswith(" GB free")
+
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    for name in ("mpirun", "registry"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    there = looked_at()
+    assert there["place"] == (Health.GOOD, "Kaggle, interactive session", "")
+    assert there["mpirun"] == (Health.GOOD, str(tmp_path / "mpirun"), "")
+    assert there["registry"] == (Health.GOOD, str(tmp_path / "registry"), "")
+    assert "shut down" not in there  # nobody knows when Kaggle ends a session
