@@ -98,6 +98,9 @@ def test_a_run_goes_on_while_its_attempts_come_further(tmp_path: Path) -> None:
     assert (run.which, told(run)) == (", attempt 2 of 10", ("1", "9"))
     (mark,) = events.iterdir()
     assert mark.name.endswith(".attempt-2")
+    mark.unlink()
+    run.launch()
+    assert len([*events.iterdir()]) == 1  # also where there is the folder of an earlier attempt
     (checkpoints / "step-1").mkdir(parents=True)
     assert run.go_on([KILLED], has_saved=False)
     assert run.attempt.fruitless == 2  # an empty folder is no checkpoint
@@ -129,7 +132,9 @@ def test_which_ends_of_a_run_are_tried_again(tmp_path: Path) -> None:
     assert saved.after([], []) == "attempt 2 of 2, after it had saved ahead of its time limit"
     assert not saved.go_on([KILLED], has_saved=False)  # it had one retry
     assert not a_run(tmp_path, 1, retried=("75",)).go_on([KILLED], has_saved=False)
-    assert not a_run(tmp_path, 0).go_on([KILLED], has_saved=False)
+    once = a_run(tmp_path, 0)
+    assert not once.go_on([KILLED], has_saved=False)
+    assert "TORCHELASTIC_RESTART_COUNT" not in once.launch().processes[0].environment
 
 
 def test_a_failed_attempt_leaves_its_log_and_checkpoints_alone(tmp_path: Path) -> None:

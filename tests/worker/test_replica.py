@@ -100,3 +100,10 @@ def test_tf_config_as_the_containers_of_aws_set_it() -> None:
         "environment": "cloud",
         "task": {"index": 1, "type": "worker"},
     }
+
+
+def test_ranks_by_machine_type() -> None:
+    assert contracts.per_replica("3", "any") == 3
+    by_type = "n1-standard-4=2,a2-highgpu-4g=4"
+    assert contracts.per_replica(by_type, "a2-highgpu-4g") == 4
+    assert contracts.per_replica(by_type, "another") == 2  # never more than there are devices
