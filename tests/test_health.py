@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,35 @@ def found(report: Report, topic: str, what: str) -> tuple[Health, str, str]:
     checks = dict(report.topics)[topic]
     one = next(check for check in checks if check.subject == what)
     return one.state, one.result, one.remedy
+
+
+OTHERS = """
+from distrain_nb.backends.base import Check, Health
+from distrain_nb.places.local.backend import LocalBackend
+
+class Breaks(LocalBackend):
+    name, title, example = "breaks", "A place whose check breaks", {"timeout": "1h"}
+    implies_primary = True
+
+    def access(self, settled):
+        yield Check("login", Health.GOOD, "as Ada")
+        raise ValueError("mine")
+
+class Lacks(Breaks):
+    name, title = "lacks", "A place without its package"
+
+    def access(self, settled):
+        import nothing_of_the_kind
+
+class Refuses(Breaks):
+    name, title, example = "refuses", "A place with a wrong example", {"timeout": "never"}
+"""
+ASK = """
+from distrain_nb.health.backends import backends
+for title, checks in backends():
+    for check in checks:
+        print(title, check.subject, check.state.name, check.result, check.remedy, sep="|")
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -129,3 +161,33 @@ def test_programs_and_the_managed_notebook_of_this_machine(
     assert there["mpirun"] == (Health.GOOD, str(tmp_path / "mpirun"), "")
     assert there["registry"] == (Health.GOOD, str(tmp_path / "registry"), "")
     assert "shut down" not in there  # nobody knows when Kaggle ends a session
+
+
+def test_other_backends_that_break_leave_the_rest_of_the_report(home: Path, tmp_path: Path) -> None:
+    """As packages bring them: a module, and entry points in the package's metadata."""
+    (tmp_path / "others.py").write_text(OTHERS)
+    metadata = tmp_path / "others-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1\n")
+    names = ("Breaks", "Lacks", "Refuses", "Gone")
+    points = (f"{name.lower()} = others:{name}\n" for name in names)
+    (metadata / "entry_points.txt").write_text("[distrain_nb.backends]\n" + "".join(points))
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = {tuple(line.split("|")[:3]): line for line in asked.stdout.splitlines()}
+    breaks, lacks, refuses = (
+        f"A place {what}"
+        for what in ("whose check breaks", "without its package", "with a wrong example")
+    )
+    assert seen[breaks, "login", "GOOD"].endswith("|as Ada|")
+    assert "ValueError: mine" in seen[breaks, "service", "MISSING"]
+    assert seen[breaks, "jobs", "BROKEN"].endswith("has no pool of primary.|")
+    assert [key[1:] for key in seen if key[0] == lacks] == [("jobs", "BROKEN")]
+    assert "'never'" in seen[refuses, "settings", "BROKEN"]
+    assert "reinstall it" in seen["gone", "backend", "BROKEN"]
