@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -139,6 +140,42 @@ def test_a_plan_says_what_each_replica_needs(home: Path) -> None:
     servers = d.plan("import tensorflow", **NOWHERE, workers="2*node+1*T4", servers="1")
     needs = yaml.safe_load(str(servers))["placement_group"]["bundles"]
     assert [bundle.get("GPU") for bundle in needs] == [1.0, 1.0, None]
+
+
+def test_a_plan_says_what_processes_have_and_how_long_they_may_save(home: Path) -> None:
+    short = d.plan("print(1)", **NOWHERE)
+    request = yaml.safe_load(str(short))
+    assert request["placement_group"]["bundles"] == [{"CPU": 1.0}]
+    assert "pip" not in request["runtime_env"]
+    assert request["folder"].startswith("none: ")
+    assert request["address"] == NOWHERE["address"]
+    wait = int(request["runtime_env"]["env_vars"]["RAY_JOB_STOP_WAIT_TIME_S"])
+    slow = d.plan(
+        "print(1)", **NOWHERE, require="tabulate==0.9.0", signal_before="300s", folder="/shared",
+        workers="1*big+2*TPU_V5E", timeout="1h", env="MINE=secret",
+    )  # fmt: skip
+    request = yaml.safe_load(str(slow))
+    assert request["runtime_env"]["pip"] == ["tabulate==0.9.0"]
+    later = int(request["runtime_env"]["env_vars"]["RAY_JOB_STOP_WAIT_TIME_S"])
+    assert wait < 300 < later < 400
+    (bundle,) = request["placement_group"]["bundles"]
+    assert (bundle["TPU"], bundle["accelerator_type:TPU-V5LITEPOD"]) == (2.0, 0.001)
+    assert "MINE" in request["env"] and "secret" not in str(slow)
+    assert Path(request["folder"]).parent == Path("/shared")
+
+
+def test_what_needs_a_node_or_a_folder_is_said_with_its_repair(home: Path) -> None:
+    def findings(**options: Any) -> dict[str, list[str]]:
+        found = d.check("print(1)", **NOWHERE, **options)
+        return {f.code: [fix.label for fix in f.fixes] for f in found}
+
+    write = ["Write `--placement STRICT_SPREAD`"]
+    assert findings(launcher="mpi", workers=2, placement="PACK")["ray.mpi-nodes"] == write
+    assert "ray.mpi-nodes" not in findings(launcher="mpi", workers=2, placement="STRICT_SPREAD")
+    assert "ray.mpi-nodes" not in findings(launcher="mpi", workers=1, placement="PACK")
+    assert "ray.retries" in findings(retries=2)
+    assert "ray.retries" not in findings()
+    assert "ray.retries" not in findings(retries=2, folder="/shared")
 
 
 @pytest.mark.parametrize(

@@ -8,23 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import grpc
 import pytest
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import storage
-from google.cloud.aiplatform_v1 import (
-    JobServiceClient,
-    PipelineServiceClient,
-    types,
-)
-from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
-from google.cloud.aiplatform_v1.services.pipeline_service.transports import (
-    PipelineServiceGrpcTransport,
-)
-from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
-from google.cloud.logging_v2.services.logging_service_v2.transports import (
-    LoggingServiceV2GrpcTransport,
-)
+from grpc import insecure_channel
 
 from distrain_nb import rehearsal
 from distrain_nb.image import Recipe, build
@@ -35,6 +20,10 @@ from tests.image.services.docker import Docker, docker_daemon
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient, types
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.storage import Bucket
+
     from distrain_nb.program import Program
 
 PARENT = "projects/my-project/locations/us-central1"
@@ -44,28 +33,47 @@ OVER = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 @dataclass(frozen=True)
 class Cloud:
-    """The stand-in, as a program that uses Google's client libraries sees it."""
+    """The stand-in, as a program that uses Google's client libraries sees it.
+
+    Each imports its library itself: a process that runs no rehearsal does without them.
+    """
 
     endpoints: dict[str, str]
     base: str
 
     @property
     def jobs(self) -> JobServiceClient:
-        channel = grpc.insecure_channel(self.endpoints["aiplatform"])
-        return JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+        from google.cloud.aiplatform_v1 import JobServiceClient
+        from google.cloud.aiplatform_v1.services.job_service import transports
+
+        channel = insecure_channel(self.endpoints["aiplatform"])
+        return JobServiceClient(transport=transports.JobServiceGrpcTransport(channel=channel))
 
     @property
     def pipelines(self) -> PipelineServiceClient:
-        channel = grpc.insecure_channel(self.endpoints["aiplatform"])
-        return PipelineServiceClient(transport=PipelineServiceGrpcTransport(channel=channel))
+        from google.cloud.aiplatform_v1 import PipelineServiceClient
+        from google.cloud.aiplatform_v1.services.pipeline_service import transports
+
+        transport = transports.PipelineServiceGrpcTransport(
+            channel=insecure_channel(self.endpoints["aiplatform"])
+        )
+        return PipelineServiceClient(transport=transport)
 
     @property
     def logging(self) -> LoggingServiceV2Client:
-        channel = grpc.insecure_channel(self.endpoints["logging"])
-        return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+        from google.cloud.logging_v2.services import logging_service_v2
+        from google.cloud.logging_v2.services.logging_service_v2 import transports
+
+        channel = insecure_channel(self.endpoints["logging"])
+        return logging_service_v2.LoggingServiceV2Client(
+            transport=transports.LoggingServiceV2GrpcTransport(channel=channel)
+        )
 
     @property
-    def bucket(self) -> storage.Bucket:
+    def bucket(self) -> Bucket:
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import storage
+
         options = {"api_endpoint": self.endpoints["storage"]}
         credentials = AnonymousCredentials()
         client = storage.Client("my-project", credentials=credentials, client_options=options)

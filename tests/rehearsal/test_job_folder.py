@@ -21,7 +21,6 @@ from distrain_nb.places.sagemaker.stand_in.hosts import CHECKPOINTS, Host, HostD
 from distrain_nb.places.sagemaker.stand_in.store import ObjectStore, S3Location, SyncedFolder
 from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 from distrain_nb.places.vertex.stand_in.replicas import METRICS_FILE
-from distrain_nb.places.vertex.stand_in.tuning_execution import MetricFiles
 from distrain_nb.rehearsal import job_folder
 from distrain_nb.rehearsal.job_folder import JobFolder, OutsideJobFolder
 
@@ -251,6 +250,8 @@ def test_disks_of_sagemaker_bring_nothing_of_the_host(tmp_path: Path, outside: P
 
 
 def test_metrics_of_a_trial_are_a_file_of_its_own(tmp_path: Path, outside: Path) -> None:
+    from distrain_nb.places.vertex.stand_in.tuning_execution import MetricFiles  # Google's SDK
+
     metrics = MetricFiles(tmp_path / "trial")
     report = '{"timestamp": %s, "trial": "1", "global_step": %s, "loss": 0.5}\n'
     (outside / "secret").write_text(report % (1, 1))

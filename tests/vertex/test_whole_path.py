@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.cloud import aiplatform
 
 from distrain_nb import attach, script, submit
 from distrain_nb.api import Code
@@ -19,7 +18,6 @@ from distrain_nb.tracking.request import pending
 from tests.conftest import eventually, holding
 from tests.image.services.bases import BaseImage, blob, small_base
 from tests.rehearsal.test_sandbox import layer
-from tests.tracking.experiments import experiments, sdk
 from tests.vertex.packages import base_with
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -223,6 +221,10 @@ def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
 
 def test_a_run_is_in_the_experiment_that_the_rehearsal_keeps(base: str) -> None:
     """As Google's SDK reads it, when the rehearsal has ended."""
+    from google.cloud import aiplatform
+
+    from tests.tracking.experiments import experiments, sdk
+
     account = "trainer@rehearsal.iam.gserviceaccount.com"
     options = {"experiment": "digits", "service_account": account, "project": "rehearsal"}
     run = rehearsed(TELLS, base, name="First try", param="lr=0.5", **options)

@@ -10,7 +10,7 @@ import pytest
 from distrain_nb.cluster import Cluster, ranks, time_limit
 from distrain_nb.layout import Layout, Role
 from distrain_nb.worker.__main__ import _launch
-from distrain_nb.worker.replica import script
+from distrain_nb.worker.replica import contracts, script
 from distrain_nb.worker.replica.replica import Replica
 
 SCRIPT_MODE = {"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}
@@ -76,3 +76,34 @@ def test_a_replica_is_told_when_its_program_is_to_save(monkeypatch: pytest.Monke
         monkeypatch.setenv(name, text)
     for launch in (_launch(Replica.read({}, NOWHERE)), script._launch(SCRIPT_MODE)):
         assert (launch.timeout, launch.signal_before) == (7200.0, 60.0)
+
+
+def test_tf_config_as_the_containers_of_aws_set_it() -> None:
+    """https://github.com/aws/sagemaker-tensorflow-training-toolkit, `training.py`"""
+    hosts = ["algo-1", "algo-2"]
+    cluster = {
+        "master": ["algo-1:2222"],
+        "ps": ["algo-1:2223", "algo-2:2223"],
+        "worker": ["algo-2:2222"],
+    }
+    for number, serves, task in (
+        (0, False, {"index": 0, "type": "master"}),
+        (1, False, {"index": 0, "type": "worker"}),
+        (1, True, {"index": 1, "type": "ps"}),
+    ):
+        told = contracts.parameter_servers(hosts, number, "master", serves)
+        assert told == {"cluster": cluster, "environment": "cloud", "task": task}
+    alone = contracts.parameter_servers(hosts[:1], 0, "chief")
+    assert alone["cluster"] == {"chief": ["algo-1:2222"]}
+    assert contracts.mirrored(hosts, 1) == {
+        "cluster": {"worker": ["algo-1:8890", "algo-2:8890"]},
+        "environment": "cloud",
+        "task": {"index": 1, "type": "worker"},
+    }
+
+
+def test_ranks_by_machine_type() -> None:
+    assert contracts.per_replica("3", "any") == 3
+    by_type = "n1-standard-4=2,a2-highgpu-4g=4"
+    assert contracts.per_replica(by_type, "a2-highgpu-4g") == 4
+    assert contracts.per_replica(by_type, "another") == 2  # never more than there are devices

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
-from botocore.session import Session
+
+from distrain_nb.places.sagemaker.regions import own_data
 
 # The model writes Java's classes of characters, which `re` does not have.
 _CLASSES = {
@@ -50,14 +51,14 @@ class Constraint(NamedTuple):
 def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
     """Return the shape of that operation's request in boto3's own model; None for an operation
     without any."""
-    service: ServiceModel = Session().get_service_model("sagemaker")
+    service: ServiceModel = own_data().get_service_model("sagemaker")
     return service.operation_model(operation).input_shape
 
 
 @cache
 def instance_types() -> frozenset[str]:
     """Return the instance types of training jobs that the model lists."""
-    shape = Session().get_service_model("sagemaker").shape_for("TrainingInstanceType")
+    shape = own_data().get_service_model("sagemaker").shape_for("TrainingInstanceType")
     return frozenset(shape.enum)
 
 

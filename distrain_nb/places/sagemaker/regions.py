@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from botocore.session import Session
 
 # The consoles of partitions that have a public one, behind `REGION.`
 _CONSOLES = {
@@ -29,13 +32,24 @@ class Partition(NamedTuple):
     console: str
 
 
+def own_data() -> Session:
+    """Return a session that reads botocore's data, whether or not the user's profile exists.
+
+    botocore looks for the data's folder in the profile, and raises ProfileNotFound.
+    """
+    from botocore.loaders import create_loader
+    from botocore.session import Session
+
+    session = Session()
+    session.register_component("data_loader", create_loader())
+    return session
+
+
 @cache
 def partitions() -> tuple[Partition, ...]:
     """Return all that there are, the usual one first."""
     if find_spec("botocore") is None:
         return (Partition("aws", "amazonaws.com", ".*", _CONSOLES["aws"]),)
-    from botocore.session import Session
-
     names = (
         Partition(
             datum["id"],
@@ -43,7 +57,7 @@ def partitions() -> tuple[Partition, ...]:
             datum["regionRegex"],
             _CONSOLES.get(datum["id"], ""),
         )
-        for datum in Session().get_data("partitions")["partitions"]
+        for datum in own_data().get_data("partitions")["partitions"]
     )
     return tuple(names)
 
@@ -60,9 +74,7 @@ def regions() -> dict[str, str]:
     """Return those with SageMaker, as far as the installed botocore knows, and where they are."""
     if find_spec("botocore") is None:
         return {}
-    from botocore.session import Session
-
-    session = Session()
+    session = own_data()
     return {
         name: datum["regions"][name]["description"]
         for datum in session.get_data("endpoints")["partitions"]
