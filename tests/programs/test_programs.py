@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from distrain_nb import api
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.rank.values import VALUES_FOLDER
 from scripts.horovod_wheel import wheel
-from tests.conftest import SAMPLE
 from tests.kernels import Kernel, kernel
 from tests.programs import expected, running
 from tests.programs.running import Program, programs, results
@@ -33,19 +32,23 @@ STAND_FOR = {
     "pytorch/ddp": "PyTorch, torchrun's launcher",
     "pytorch/fully_shard": "shards of PyTorch",
 }
-some_in_quick_runs = pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(
-            program,
-            id=program.name,
-            marks=[pytest.mark.stands_for(STAND_FOR[program.name])]
-            if program.name in STAND_FOR
-            else [],
-        )
-        for program in programs()
-    ],
-)
+IN_ONE_CELL = {"pytorch/ddp": "a program in a single cell"}
+
+
+def some_in_quick_runs(kinds: Mapping[str, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "program",
+        [
+            pytest.param(
+                program,
+                id=program.name,
+                marks=[pytest.mark.stands_for(kinds[program.name])]
+                if program.name in kinds
+                else [],
+            )
+            for program in programs()
+        ],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -142,23 +145,16 @@ def run_cell(nb: Kernel, program: Program, cell: str) -> list[Any]:
     return results(api.attach().logs())
 
 
-@pytest.fixture
-def is_sample(pytestconfig: pytest.Config) -> bool:
-    """Whether `make test` runs it, to which one program in a single cell is enough."""
-    return bool(pytestconfig.option.markexpr == SAMPLE)
+@some_in_quick_runs(IN_ONE_CELL)
+def test_in_one_cell(program: Program, nb: Kernel, same: Callable[[list[Any]], None]) -> None:
+    same(run_cell(nb, program, program.text))
 
 
-@some_in_quick_runs
+@some_in_quick_runs(STAND_FOR)
 def test_in_cells(
-    program: Program,
-    nb: Kernel,
-    same: Callable[[list[Any]], None],
-    spread: dict[str, str],
-    is_sample: bool,
+    program: Program, nb: Kernel, same: Callable[[list[Any]], None], spread: dict[str, str]
 ) -> None:
-    """Whole in one cell, then spread: definitions in cells of their own, then the training."""
-    if program.name == "pytorch/ddp" or not is_sample:
-        same(run_cell(nb, program, program.text))
+    """Spread: definitions in cells of their own, then the training."""
     *before, last = program.cells
     for cell in before:
         outcome = nb.run(cell)
