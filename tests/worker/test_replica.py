@@ -10,7 +10,7 @@ import pytest
 from distrain_nb.cluster import Cluster, ranks, time_limit
 from distrain_nb.layout import Layout, Role
 from distrain_nb.worker.__main__ import _launch
-from distrain_nb.worker.replica import contracts, script
+from distrain_nb.worker.replica import contracts, rank_count, script
 from distrain_nb.worker.replica.replica import Replica
 
 SCRIPT_MODE = {"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}
@@ -103,7 +103,7 @@ def test_tf_config_as_the_containers_of_aws_set_it() -> None:
 
 
 def test_ranks_by_machine_type() -> None:
-    assert contracts.per_replica("3", "any") == 3
+    assert rank_count.per_replica("3", "any") == 3
     by_type = "n1-standard-4=2,a2-highgpu-4g=4"
-    assert contracts.per_replica(by_type, "a2-highgpu-4g") == 4
-    assert contracts.per_replica(by_type, "another") == 2  # never more than there are devices
+    assert rank_count.per_replica(by_type, "a2-highgpu-4g") == 4
+    assert rank_count.per_replica(by_type, "another") == 2  # never more than there are devices
