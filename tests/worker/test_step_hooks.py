@@ -12,7 +12,7 @@ import pytest
 
 import distrain_nb
 from distrain_nb import api
-from distrain_nb.run.metrics import step_times
+from distrain_nb.run.metrics import step_findings
 from distrain_nb.run.metrics.events import scalars, table
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, STEP_TIMES_FOLDER
 from distrain_nb.worker.metrics.step_times import CLOCK, timed
@@ -237,7 +237,7 @@ def test_the_exchange_of_sharded_models_is_seen(whole: bool, home: Path) -> None
 def test_the_line_that_a_finding_suggests_removes_it(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_times, "SHORTEST_S", 1.0)  # of a run's ten seconds
+    monkeypatch.setattr(step_findings, "SHORTEST_S", 1.0)  # of a run's ten seconds
     raw = tmp_path / "raw"
     raw.mkdir()
     for number in range(96):
