@@ -64,12 +64,10 @@ _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSpec(Spec):
-    """The spec of a job in a shared folder.
-
-    `folder` is the job's own folder, whose path is the same on this machine and on all machines of
-    the job. `environment` has the variables of each replica. `variables` has the values of `--env`,
-    and `hidden` their names. A backend adds fields of its own.
-    """
+    """The spec of a job in a shared folder. `folder` is the job's own folder, whose path is the
+    same on this machine and on all machines of the job. `environment` has the variables of each
+    replica. `variables` has the values of `--env`, and `hidden` their names. A backend adds
+    fields of its own."""
 
     folder: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -84,12 +82,9 @@ class SharedSpec(Spec):
         **named: object,
     ) -> Self:
         """Return the spec of a job with that many ranks a replica, in its own folder below
-        `folder`.
-
-        A relative path starts at the job's working folder. `named` are fields that a backend has
-        added. The run's name is also the name of its folder and of the service's job: lower case
-        letters, digits and dashes. Raises OptionError for an invalid `--env`.
-        """
+        `folder`. A relative path starts at the job's working folder. `named` are fields that a
+        backend has added. The run's name is also the name of its folder and of the service's
+        job: lower case letters, digits and dashes. Raises OptionError for an invalid `--env`."""
         name = run_name(job) if job.name else job.nonce
         values: dict[str, object] = {
             **named,
@@ -105,11 +100,8 @@ class SharedSpec(Spec):
 
 
 def _plain_folder(folder: Path) -> Path:
-    """Return the folder of jobs.
-
-    Raises OptionError for a path that PYTHONPATH can't have, where colons separate paths, or an
-    option of sbatch, where a backslash changes the meaning of what follows.
-    """
+    """Return the folder of jobs. Raises OptionError for a path that PYTHONPATH can't have, where
+    colons separate paths, or an option of sbatch, where a backslash changes what follows."""
     if not str(folder).isprintable() or set(str(folder)) & set(":\\"):
         raise OptionError(
             f"invalid folder of jobs {shown(str(folder))}: expected a path without colons, "
@@ -180,11 +172,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return _members(self.spec.environment.get(shared.REPLICAS_VARIABLE, "primary"))
 
     def command(self, index: int | str, python: str = "python3") -> list[str]:
-        """Return the command that starts a replica on its machine.
-
-        The replica is given by its number, or by the name of a variable that has the number. Names
-        of hosts may follow, separated by commas.
-        """
+        """Return the command that starts a replica on its machine, by its number or a variable
+        with the number. Names of hosts may follow, separated by commas."""
         return [python, str(self.folder / START), str(index)]
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:
@@ -235,10 +224,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
             return 1
 
     def give(self, order: Order, files: Mapping[str, Path]) -> None:
-        """Give an order to the replicas of a session.
-
-        Raises Unanswered if the order may not have arrived. A repeated order changes nothing.
-        """
+        """Give an order to the replicas of a session. A repeated order changes nothing. Raises
+        Unanswered if it may not have arrived."""
         orders.give(self.folder, order, files)
 
     def pull(self) -> None:
@@ -265,17 +252,13 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return first_failure((folder, status_of(folder)) for folder in self._last_attempts())
 
     def failing(self) -> str:
-        """Return a line about the replica that failed first; empty if none has failed.
-
-        The other replicas of the job may end much later.
-        """
+        """Return a line about the replica that failed first, long before the job's end; empty if
+        none has."""
         return self.first_failure().partition("\n")[0]
 
     def outcome(self) -> Observed | None:
-        """Return how the job ended, from what its replicas left; None until all have ended.
-
-        It serves services that forget their jobs.
-        """
+        """Return how the job ended, from what its replicas left; None until all have ended. It
+        serves services that forget their jobs."""
         statuses = [(folder, outcome_of(folder)) for folder in self._last_attempts()]
         written = [status for _, status in statuses if status is not None]
         if not written or len(written) < len(self.members):
@@ -288,10 +271,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
         return Observed(State.SUCCEEDED, str(State.SUCCEEDED))
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:  # noqa: ARG002
-        """Return the lines of all replicas, in order of time.
-
-        After the last lines, the values of `--env` are deleted from the folder.
-        """
+        """Return the lines of all replicas, in order of time. After the last lines, the values
+        of `--env` are deleted from the folder."""
         read: list[LogEntry] = []
         times: list[float] = []
         reached = dict(cursor)
@@ -360,10 +341,8 @@ class SharedFolderService(ABC, Generic[SpecT]):
     def _lines(
         self, folder: Path, size: int, most: int, *, last: bool
     ) -> tuple[list[LogEntry], int]:
-        """Return the whole records behind the first `size` bytes, `most` bytes at most.
-
-        Return the new size too.
-        """
+        """Return the whole records behind the first `size` bytes, `most` bytes at most, and the
+        new size."""
         try:
             with (folder / LOG_FILE).open("rb") as file:
                 file.seek(size)
@@ -403,11 +382,8 @@ _laying_down = threading.Lock()
 
 
 def _is_linked(source: Path, target: Path) -> bool:
-    """Link the files of an earlier job's worker into a new folder, in a tenth of the time of a
-    copy.
-
-    Return False if that job is gone, or if the file system has no such links.
-    """
+    """Link the files of an earlier job's worker into a new folder, in a tenth of a copy's time.
+    Return False if that job is gone, or if the file system has no such links."""
     try:
         shutil.copytree(source, target, copy_function=os.link)
     except OSError:
