@@ -120,6 +120,7 @@ def test_a_thousand_replicas_for_eight_nodes_are_cut_to_what_there_is(
     (finding,) = d.check(
         "1", on="ray", address=eight_nodes, workers=1024, cpus=cpus, placement=placement
     )
+    assert (finding.code, finding.where) == ("ray.no-room", "workers")
     assert [fix.label for fix in finding.fixes] == repairs
 
 

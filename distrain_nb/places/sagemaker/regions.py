@@ -5,6 +5,7 @@ Without botocore, which nothing can be sent without, every region is taken for o
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -37,11 +38,16 @@ def own_data() -> Session:
 
     botocore looks for the data's folder in the profile, and raises ProfileNotFound.
     """
+    from botocore.exceptions import ProfileNotFound
     from botocore.loaders import create_loader
     from botocore.session import Session
 
     session = Session()
-    session.register_component("data_loader", create_loader())
+    try:
+        session.get_component("data_loader")
+    except ProfileNotFound:
+        loader = create_loader(os.environ.get("AWS_DATA_PATH"))
+        session.register_component("data_loader", loader)
     return session
 
 
