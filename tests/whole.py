@@ -65,7 +65,9 @@ def run_all(arguments: list[str], root: Path = ROOT) -> int:
     begin = time.monotonic()
     commit = _git(root, "rev-parse", "HEAD")
     status = suite.main(arguments)
-    if not status and commit and not _git(root, "status", "--porcelain"):
+    if not status and (uncommitted := _git(root, "status", "--porcelain")):
+        print(f"{RECORD} doesn't have this run, as something is uncommitted:\n{uncommitted}")
+    elif not status and commit:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M")
         whole = WholeRun(commit, now, round((time.monotonic() - begin) / 60, 1))
         (root / RECORD).write_text(json.dumps(asdict(whole), indent=1) + "\n", "utf-8")

@@ -17,7 +17,7 @@ from distrain_nb.worker.rank import torch_groups
 
 # The thread of a group ends when the group is taken apart.
 TRAINS = """
-import gc, pathlib, torch, torch.distributed as dist
+import gc, pathlib, tempfile, torch, torch.distributed as dist
 {earlier}
 
 def train():
@@ -53,7 +53,8 @@ def train(rank, store):
     tasks = pathlib.Path("/proc/self/task").iterdir()
     print("pt_gloo_runloop" in [(task / "comm").read_text().strip() for task in tasks])
 
-mp.spawn(train, (pathlib.Path("store").absolute(),), 2)
+with tempfile.TemporaryDirectory() as folder:
+    mp.spawn(train, (pathlib.Path(folder, "store"),), 2)
 """
 
 
