@@ -115,7 +115,7 @@ def test_what_several_links_lead_to_is_there_by_each_name(images: Path, tmp_path
 @pytest.mark.parametrize("name", [b"a\nb", b"\xff"])
 def test_a_name_that_no_bucket_takes_is_refused(images: Path, name: bytes) -> None:
     Path(os.fsdecode(os.fsencode(images) + b"/" + name)).write_text("x")
-    with pytest.raises(DistrainError, match="no bucket takes the name"):
+    with pytest.raises(DistrainError, match="no bucket accepts the file name"):
         Folder.of(images)
 
 

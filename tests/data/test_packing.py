@@ -270,7 +270,7 @@ def test_the_verb(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
     for words, message in (
         (["--size", "many"], "invalid --size 'many'"),
         (["--size", "10"], "expected 1MB or more"),
-        (["--on", "vertex"], "vertex packs from a bucket into a bucket, and .*/in is none"),
+        (["--on", "vertex"], "vertex packs from a bucket into a bucket, but .*/in is not in one"),
     ):
         with pytest.raises(OptionError, match=message):
             run_line(["shard", str(source), str(tmp_path / "out"), *words], shell)

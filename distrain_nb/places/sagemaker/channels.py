@@ -137,6 +137,6 @@ class Channel:
         if augmented and self.mode != "Pipe":
             yield "an augmented manifest is read with mode=Pipe only"
         if augmented != ("attributes" in self.values):
-            yield "attributes=NAME+NAME goes with an augmented manifest, which needs it"
+            yield "an augmented manifest needs attributes=NAME+NAME, and no other channel has it"
         if self.mode != "Pipe" and self.flags & {"gzip", "recordio"}:
             yield "gzip and recordio are for mode=Pipe"
