@@ -24,7 +24,7 @@ def found(report: Report, topic: str, what: str) -> tuple[Health, str, str]:
 
 
 OTHERS = """
-from distrain_nb.backends.base import Check, Health
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.places.local.backend import LocalBackend
 
 class Breaks(LocalBackend):

@@ -6,6 +6,7 @@ import ast
 import gc
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -231,10 +232,21 @@ def test_what_tests_benchmarks_and_scripts_name_is_there() -> None:
         f"{file.relative_to(root)}: {module}.{name}"
         for folder in ("benchmarks", "scripts", "tests")
         for file in (root / folder).rglob("*.py")
-        for module, name in named_in(ast.parse(file.read_text(encoding="utf-8")))
+        for tree in programs_in(file.read_text(encoding="utf-8"))
+        for module, name in named_in(tree)
         if bound_in(module).isdisjoint((name, "__getattr__"))
     ]
     assert not missing
+
+
+def programs_in(text: str) -> Iterator[ast.Module]:
+    """Yield the code of a file, and the cells and programs that it has as texts."""
+    whole = ast.parse(text)
+    yield whole
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Constant) and f"from {FRONT}" in str(node.value):
+            with suppress(SyntaxError):  # a sentence, or a part of a cell
+                yield ast.parse(re.sub(r"(?m)^[%!].*$", "", str(node.value)))
 
 
 def named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
