@@ -75,8 +75,10 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-        suite = {n: module for n, module in sys.modules.items() if n.partition(".")[0] == "tests"}
-        module_changes._others.update({name: ref(module) for name, module in suite.items()})
+        ours = f"{Path(__file__).parents[1]}/"  # modules of folders without a package have any name
+        files = {name: str(getattr(m, "__file__", "")) for name, m in [*sys.modules.items()]}
+        suite = [name for name, file in files.items() if file.startswith(ours)]
+        module_changes._others.update({name: ref(sys.modules[name]) for name in suite})
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
