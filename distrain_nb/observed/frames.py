@@ -161,8 +161,10 @@ def root_of(names: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=4096)
 def is_package(module: str) -> bool:
     """Return whether a module is installed, so that its private attributes are its own matter."""
+    if module == "__main__":  # the notebook, wherever the file is that started this process
+        return False
     names = vars(sys.modules.get(module, sys))
-    return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}
+    return is_installed(names) or root_of(names) in sys.stdlib_module_names
 
 
 def line_of(frame: FrameType) -> int:
