@@ -178,9 +178,9 @@ UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
     "an augmented file": (
         {"channel": ("a=s3://b/p,augmented,attributes=x",)}, "mode=Pipe only",
     ),
-    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "an augmented manifest needs attributes"),
+    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "manifest needs attributes"),
     "a streamed file system": ({"channel": ("a=efs://fs-1/p,mode=Pipe",)}, "leave mode=Pipe out"),
-    "a sharded file system": ({"channel": ("a=fsx://fs-1/p,sharded",)}, "has only the settings rw and"),
+    "a sharded file system": ({"channel": ("a=fsx://fs-1/p,sharded",)}, "has only the settings rw"),
     "a written bucket": ({"channel": ("a=s3://b/p,rw",)}, "rw is only for file systems"),
     "zipped files": ({"channel": ("a=s3://b/p,gzip",)}, "for mode=Pipe"),
     "two of a name": ({"channel": ("a=s3://b/p", "a=s3://b/q")}, "two channels of that name"),
