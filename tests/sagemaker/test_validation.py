@@ -178,7 +178,7 @@ UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
     "an augmented file": (
         {"channel": ("a=s3://b/p,augmented,attributes=x",)}, "mode=Pipe only",
     ),
-    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "manifest needs attributes"),
+    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "needs attributes=NAME"),
     "a streamed file system": ({"channel": ("a=efs://fs-1/p,mode=Pipe",)}, "leave mode=Pipe out"),
     "a sharded file system": ({"channel": ("a=fsx://fs-1/p,sharded",)}, "has only the settings rw"),
     "a written bucket": ({"channel": ("a=s3://b/p,rw",)}, "rw is only for file systems"),
