@@ -212,10 +212,9 @@ _others: dict[str, ReferenceType[ModuleType]] = {}
 def own_modules() -> Iterator[tuple[str, ModuleType]]:
     """Yield the modules of the user's files, by their names; one that is being imported asks
     itself."""
-    # An import appends a name, so none is new while count and last name are the same. Each
-    # statement that knows the world asks twice: a loop over 10,000 modules takes 2 ms.
-    names = [*sys.modules]
-    for name in _not_packages(len(names), names[-1]):
+    # Each statement that knows the world asks twice. A loop over 10,000 modules takes 2 ms, their
+    # names as a key 0.3 ms.
+    for name in _not_packages(tuple(sys.modules)):
         module = sys.modules.get(name)
         if name == "__main__" or not is_users(module):
             continue
@@ -224,9 +223,8 @@ def own_modules() -> Iterator[tuple[str, ModuleType]]:
 
 
 @lru_cache(maxsize=1)
-def _not_packages(_count: int, _last: str) -> list[str]:
-    """Return the names of the modules that are no package's, when so many are loaded and this is
-    the last."""
+def _not_packages(_names: tuple[str, ...]) -> list[str]:
+    """Return the names of the modules that are no package's, when these are loaded."""
     names = []
     for name, module in sys.modules.copy().items():
         if _others.get(name, _nothing)() is module is not None:

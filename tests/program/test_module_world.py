@@ -331,3 +331,21 @@ def test_a_module_is_the_users_from_its_import_to_its_deletion(
     present = dict(own_modules())
     assert present["come_last"] is last
     assert "come_first" not in present
+
+
+def test_a_module_that_takes_the_place_of_another_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many modules as before, and the same last one."""
+    for name in ("old_part", "new_part", "last_part"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("old_part", "last_part"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.import_module(name)
+    assert "old_part" in dict(own_modules())
+    for name in ("old_part", "last_part"):
+        del sys.modules[name]
+    for name in ("new_part", "last_part"):
+        importlib.import_module(name)
+    assert "new_part" in dict(own_modules())
