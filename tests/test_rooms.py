@@ -245,8 +245,11 @@ def programs_in(text: str) -> Iterator[ast.Module]:
     yield whole
     for node in ast.walk(whole):
         if isinstance(node, ast.Constant) and f"from {FRONT}" in str(node.value):
-            with suppress(SyntaxError):  # a sentence, or a part of a cell
-                yield ast.parse(re.sub(r"(?m)^[%!].*$", "", str(node.value)))
+            code = re.sub(r"(?m)^[%!].*$", "", str(node.value))
+            imports = "\n".join(re.findall(rf"(?m)^ *(from {FRONT}[.\w]* import [\w, ]+)", code))
+            for part in (code, imports):  # of a sentence, a template or a part of a cell
+                with suppress(SyntaxError):
+                    yield ast.parse(part)
 
 
 def named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ import os, sys
 from dataclasses import replace
 from tests.{place}.jobs import job
 from distrain_nb.backends.plugins import find
-from distrain_nb.layout.catalog.index import overrides_file
+from distrain_nb.layout.catalog.current import overrides_file
 
 def refused(*args, **options):
     assert args[:1] == (tables,), f"a plan looks at this machine: {{args}}"

@@ -43,7 +43,7 @@ def test_a_destroyed_group_is_not_taken_apart_while_its_rank_works(
 
 
 SPAWNS = """
-import gc, pathlib, torch, torch.distributed as dist, torch.multiprocessing as mp
+import gc, pathlib, tempfile, torch, torch.distributed as dist, torch.multiprocessing as mp
 
 def train(rank, store):
     dist.init_process_group("gloo", f"file://{store}", rank=rank, world_size=2)
