@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from distrain_nb.backends.job import Job
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.backends.remote.service import Observed, Pace
+from distrain_nb.backends.remote.service import Gone, Observed, Pace
 from distrain_nb.backends.remote.shared_folder import SharedFolderService, SharedSpec
 from distrain_nb.findings import Finding
 from distrain_nb.types import JsonObject
@@ -68,7 +70,17 @@ class ProcessService(SharedFolderService[SharedSpec]):
         return pid.read_text() if pid.exists() else ""
 
     def observe(self, job: str) -> Observed:
-        return self.outcome() or Observed(State.RUNNING)
+        has_ended = self._has_ended(int(job))  # asked first: its last act is to write the outcome
+        outcome = self.outcome()
+        if outcome is None and has_ended:  # a signal came before it had a handler
+            raise Gone("its process has ended")
+        return outcome or Observed(State.RUNNING)
+
+    def _has_ended(self, pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
 
     def cancel(self, job: str) -> None:
         os.kill(int(job), 15)
