@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 from scripts.horovod_wheel import wheel
-from tests.image.services.bases import CACHE, BaseImage, Blob, blob, new_draft, small_base
+from tests.image.services.bases import BaseImage, Blob, kept_layer, small_base
 from tests.vertex.packages import WHERE, base_with
 
 # Of Debian's alternatives, which are set up by a script that is not run.
@@ -25,9 +25,7 @@ def container() -> BaseImage:
 
 
 def _horovod(wheel: Path) -> Blob:
-    path = CACHE / f"horovod-{wheel.parent.name}.tar.gz"
-    if not path.exists():
-        draft = new_draft(path)
+    def pack(draft: Path) -> None:
         with (
             gzip.GzipFile(draft, "wb", 0, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,
@@ -40,5 +38,5 @@ def _horovod(wheel: Path) -> Blob:
                 entry, data = tarfile.TarInfo(f"{WHERE}/{name}"), files.read(name)
                 entry.size, entry.mode = len(data), 0o755
                 tar.addfile(entry, BytesIO(data))
-        draft.rename(path)
-    return blob(path)
+
+    return kept_layer(f"horovod-{wheel.parent.name}", pack)

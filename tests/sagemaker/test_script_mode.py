@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import script, submit
-from tests.image.services.bases import CACHE, BaseImage, Blob, blob, new_draft
+from tests.image.services.bases import BaseImage, Blob, kept_layer
 from tests.sagemaker.toolkit import toolkit
 from tests.vertex.packages import WHERE, base_with
 
@@ -58,9 +58,7 @@ def container() -> BaseImage:
 
 
 def _layer(folder: Path) -> Blob:
-    path = CACHE / f"{folder.name}.tar.gz"
-    if not path.exists():
-        draft = new_draft(path)
+    def pack(draft: Path) -> None:
         with (
             gzip.GzipFile(draft, "wb", 1, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,
@@ -70,8 +68,8 @@ def _layer(folder: Path) -> Blob:
                 command = tarfile.TarInfo(f"usr/local/bin/{name}")
                 command.size, command.mode = len(text), 0o755
                 tar.addfile(command, io.BytesIO(text))
-        draft.rename(path)
-    return blob(path)
+
+    return kept_layer(folder.name, pack)
 
 
 @pytest.mark.parametrize("as_script", [False, True])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.image.services.bases import CACHE, BaseImage, blob, new_draft, small_base
+from tests.image.services.bases import BaseImage, kept_layer, small_base
 
 WHERE = "usr/local/lib/python3.11/dist-packages"
 # Debian's word that pip must not install; Google's containers don't have it.
@@ -31,10 +31,8 @@ def base_with(*names: str) -> BaseImage:
         _collect(name, found)
     facts = sorted(f"{name}=={each.version}" for name, each in found.items())
     key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "2")).encode()).hexdigest()[:12]
-    path = CACHE / f"{names[0]}-{key}.tar.gz"
-    if not path.exists():
-        _pack(path, found.values())
-    return BaseImage((*small_base().layers, blob(path)))
+    layer = kept_layer(f"{names[0]}-{key}", lambda draft: _pack(draft, found.values()))
+    return BaseImage((*small_base().layers, layer))
 
 
 def _collect(name: str, found: dict[str, Distribution]) -> None:
@@ -51,9 +49,8 @@ def _collect(name: str, found: dict[str, Distribution]) -> None:
             _collect(needed.name, found)
 
 
-def _pack(path: Path, packages: Iterable[Distribution]) -> None:
+def _pack(draft: Path, packages: Iterable[Distribution]) -> None:
     """Not compressed, as that takes longer than to move the bytes about on one machine."""
-    draft = new_draft(path)
     with (
         gzip.GzipFile(draft, "wb", 0, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as tar,
@@ -61,7 +58,6 @@ def _pack(path: Path, packages: Iterable[Distribution]) -> None:
         tar.addfile(tarfile.TarInfo(NO_PIP))
         for name, file in _files(packages):
             tar.add(file, f"{WHERE}/{name}", recursive=False, filter=_of_whole_seconds)
-    draft.rename(path)
 
 
 def _of_whole_seconds(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -10,13 +10,14 @@ import os
 import random
 import shutil
 import tarfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from scripts.cache import cache
+from scripts.cache import alone, cache
 
 from .processes import run
 from .registries import STORAGE
@@ -131,50 +132,55 @@ def tiny_image() -> BaseImage:
 
 def _debian(packages: tuple[str, ...]) -> Blob:
     recipe = hashlib.sha256(repr((_SUITE, packages, _COMPILED)).encode()).hexdigest()[:12]
-    path = CACHE / f"debian-{recipe}.tar.gz"
-    if not path.exists():
-        draft = new_draft(path)
+
+    def pack(draft: Path) -> None:
         tar = draft.with_suffix(f"{draft.suffix}.tar")
         include = f"--include={','.join(packages)}"
         run("mmdebstrap", "--variant=extract", include, _COMPILED, _SUITE, str(tar))
         with tar.open("rb") as source, gzip.GzipFile(draft, "wb", 4, mtime=0) as packed:
             shutil.copyfileobj(source, packed, 1 << 20)
         tar.unlink()
-        draft.rename(path)
-    return blob(path)
+
+    return kept_layer(f"debian-{recipe}", pack)
 
 
 def _noise(number: int, size: int) -> Blob:
     """A layer with one file of random bytes, stored and not compressed."""
-    path = CACHE / f"noise-{number}-{size}.tar.gz"
-    if not path.exists():
-        draft = new_draft(path)
+
+    def pack(draft: Path) -> None:
         with tarfile.open(draft, "w:gz", compresslevel=0) as tar:
             entry = tarfile.TarInfo(f"noise/{number}")
             entry.size = size
             tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(size)))
-        draft.rename(path)
-    return blob(path)
+
+    return kept_layer(f"noise-{number}-{size}", pack)
 
 
-def new_draft(path: Path) -> Path:
-    """Where this process may write what will be at `path`: others may be at it too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_suffix(f".{os.getpid()}")
+def kept_layer(name: str, pack: Callable[[Path], None]) -> Blob:
+    """Return the layer of that name from the cache; `pack` writes its file where it is missing.
+
+    One process at a time: Debian's packages never give the same bytes twice, so a second file would
+    not be what the first one's digests say.
+    """
+    path = CACHE / f"{name}.tar.gz"
+    facts = path.with_suffix(".json")
+    with alone(path):
+        if not facts.exists():  # it comes last
+            draft = path.with_suffix(f".{os.getpid()}")
+            pack(draft)
+            draft.replace(path)
+            layer = blob(path)
+            draft.write_text(json.dumps([layer.digest, layer.diff_id]))
+            draft.replace(facts)
+    return Blob(path, *json.loads(facts.read_text()))
 
 
 def blob(path: Path) -> Blob:
-    """The layer in a file; what it is called is kept beside it."""
-    facts = path.with_suffix(".json")
-    if not facts.exists():
-        with path.open("rb") as packed:
-            digest = hashlib.file_digest(packed, "sha256").hexdigest()
-        with gzip.open(path) as tar:
-            diff_id = hashlib.file_digest(tar, "sha256").hexdigest()  # type: ignore[arg-type]
-        draft = new_draft(facts)
-        draft.write_text(json.dumps([f"sha256:{digest}", f"sha256:{diff_id}"]))
-        draft.rename(facts)
-    return Blob(path, *json.loads(facts.read_text()))
+    """Return the layer in a file."""
+    with path.open("rb") as packed, gzip.open(path) as tar:
+        files = (packed, tar)
+        digests = [f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}" for file in files]
+    return Blob(path, *digests)
 
 
 def _digest(data: bytes) -> str:
