@@ -249,4 +249,5 @@ def test_the_line_that_a_finding_suggests_removes_it(
     line = re.search(r"DataLoader\(…, (num_workers=\d, persistent_workers=True)\)", finding.message)
     assert line
     mended = cell.replace("batch_size=8", f"batch_size=8, {line[1]}")
+    mended = mended.replace("range(3)", "range(9)")  # a busy machine starts workers for seconds
     assert "time.data" not in [each.code for each in api.submit(mended, wait=True).findings]
