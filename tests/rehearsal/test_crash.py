@@ -120,18 +120,28 @@ def test_what_one_cloud_is_not_killed_in_is_what_the_other_is(
     vertex: Crashing, sagemaker: Crashing, tmp_path: Path
 ) -> None:
     """The points between calls of SageMaker's own code are points of Vertex AI's carriers too."""
-    reached = {}
-    for crashing in (vertex, sagemaker):
-        # So long that lines are fetched before the last ones: other calls lead to those.
-        lasting = f"{PROGRAM}\nimport time; time.sleep(2)"
-        run = crashing.new_run(tmp_path / crashing.backend, lasting)
-        crashing.carry(run)
-        late = crashing.new_run(tmp_path / f"{crashing.backend}-late", PROGRAM)
-        followed = next(n for n, stack in enumerate(stacks(run), 1) if ":_follow " in stack)
-        carry_after_its_end(crashing, late, followed)
-        reached[crashing.backend] = {*stacks(run), *stacks(late)}
-    shared = {stack for stack in reached["sagemaker"] if sagemaker.room not in stack}
-    assert shared and shared <= reached["vertex"]
+    known = reached_by(vertex, tmp_path / "vertex")  # first: it finds no base in the cache
+    shared = {s for s in reached_by(sagemaker, tmp_path / "sagemaker") if sagemaker.room not in s}
+    assert shared
+    for number in range(3):  # which calls lead to a point differs with what is there at a look
+        shared -= known
+        if not shared:
+            return
+        known = reached_by(vertex, tmp_path / f"vertex-{number}")
+    raise AssertionError(shared)
+
+
+def reached_by(crashing: Crashing, folder: Path) -> set[str]:
+    """Return the calls that lead to the points of two runs."""
+    # So long that lines are fetched before the last ones: other calls lead to those.
+    lasting = f"{PROGRAM}\nimport time; time.sleep(2)"
+    folder.mkdir()
+    run = crashing.new_run(folder / "lasting", lasting)
+    crashing.carry(run)
+    late = crashing.new_run(folder / "late", PROGRAM)
+    followed = next(n for n, stack in enumerate(stacks(run), 1) if ":_follow " in stack)
+    carry_after_its_end(crashing, late, followed)
+    return {*stacks(run), *stacks(late)}
 
 
 def test_killed_at_every_point_and_gone_on(crashing: Crashing, tmp_path: Path) -> None:
