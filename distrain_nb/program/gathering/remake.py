@@ -27,9 +27,9 @@ from distrain_nb.program.gathering.resolve import (
     is_literal,
     resolve,
 )
-from distrain_nb.program.notebook.history import first_line
 from distrain_nb.program.notebook.process_objects import name_of, needs_group
 from distrain_nb.program.notebook.reach import asks_machine
+from distrain_nb.program.python.nodes import first_line
 from distrain_nb.program.values.older_classes import OlderClasses
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, try_value
@@ -186,7 +186,7 @@ def asks_anew(executed: Executed, world: World) -> bool:
     """Return whether a statement asks its machine or its environment, and would find there what it
     found when it ran."""
     statement = executed.statement
-    return asks_machine(statement.node) and not world.changed_variables(statement)
+    return asks_machine(statement.words()) and not world.changed_variables(statement)
 
 
 def _is_result(value: Any, executed: Executed) -> bool:

@@ -120,7 +120,7 @@ def _before_asking(needed: Needed, world: World) -> Iterator[dict[str, Any]]:
     for earlier, executed in itertools.pairwise(needed.how.chain):
         statement = earlier.statement
         asked = [*world.seen.asked(statement)] or world.seen.known_to(statement)
-        if asked or asks_machine(statement.node):
+        if asked or asks_machine(statement.words()):
             return
         if parts := world.seen.before(executed.statement, needed.name):
             where = executed.statement.where
@@ -143,7 +143,7 @@ def _has_settings(needed: Needed, gathering: Gathering) -> bool:
         return False
     for executed in needed.how.chain:
         statement = executed.statement
-        if asks_machine(statement.node) or world.asks_directly(executed):
+        if asks_machine(statement.words()) or world.asks_directly(executed):
             return False
         for name in statement.names().needs:
             value = gathering.notebook.namespace.get(name)
@@ -170,14 +170,15 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
             continue
         is_class = isinstance(node, ast.ClassDef) and isinstance(needed.value, type)
         if not is_class or issubclass(needed.value, tuple):  # which keep defaults elsewhere
-            if world.dependence_of(executed) or asks_machine(node):
+            if world.dependence_of(executed) or asks_machine(executed.statement.words()):
                 yield needed.name
             continue
         by_parts = False
         for statement in node.body:  # type: ignore[attr-defined]
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                continue
             inner = replace(executed, statement=replace(executed.statement, node=statement))
-            assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
-            if assigns and (world.dependence_of(inner) or asks_machine(statement)):
+            if world.dependence_of(inner) or asks_machine(inner.statement.words()):
                 by_parts = True
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):

@@ -15,6 +15,7 @@ from distrain_nb.observed.objects import is_model
 from distrain_nb.observed.sites import Site
 from distrain_nb.program.python.ipython_syntax import SyntaxNote, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
+from distrain_nb.program.python.nodes import first_line, words_in
 from distrain_nb.program.python.scopes import ImportedModule, bound_names, imports_of, names_by_text
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class Statement:
     def mentions(self) -> frozenset[str]:
         """Return every name that stands in the statement."""
         return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
+
+    @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
+    def words(self) -> frozenset[str]:
+        """Return the names and attributes that it looks up or binds while it runs."""
+        return words_in(self.node)
 
     @lru_cache(maxsize=_MOST_STATEMENTS)  # noqa: B019
     def registers(self) -> frozenset[str]:
@@ -250,21 +256,6 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
             yield from _inside(child)
 
 
-def at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement that run with it: all but the bodies of functions."""
-    yield node
-    later = node.body if isinstance(node, (*_DEFINITIONS[:2], ast.Lambda)) else ()
-    for child in ast.iter_child_nodes(node):
-        if child is not later and not (isinstance(later, list) and child in later):
-            yield from at_once(child)
-
-
-def first_line(node: ast.stmt | ast.Lambda) -> int:
-    """Return the first line of a statement, its decorators included."""
-    decorators = getattr(node, "decorator_list", [])
-    return int(min([node.lineno, *[d.lineno for d in decorators]]))
-
-
 _AWAITING = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 _COUNTS = (bool, int, str, type(None))
 
@@ -317,11 +308,14 @@ class SeenReads:
     def beside(self, statement: Statement) -> SeenRead | None:
         """Return what a thread asked beside the statement that had started it, or by luck within
         one that only starts it."""
+        sites = [site for site in self.sites(statement) if site.beside or site.in_thread]
+        if not sites:
+            return None
         calls = (node.func for node in ast.walk(statement.node) if isinstance(node, ast.Call))
         methods = {method.attr for method in calls if isinstance(method, ast.Attribute)}
         starts = "start" in methods and methods.isdisjoint(("join", "result", "wait"))
-        sites = (s for s in self.sites(statement) if s.beside or (s.in_thread and starts))
-        return next((read for site in sites for read in site.reads), None)
+        reads = (read for site in sites if site.beside or starts for read in site.reads)
+        return next(reads, None)
 
     def only_used(self, statement: Statement, name: str, value: Any) -> bool:
         """Return whether a statement had a function do something with a model that left no answer

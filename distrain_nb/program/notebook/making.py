@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.objects import CHANGING, is_model, memory_of
-from distrain_nb.program.notebook.history import at_once
+from distrain_nb.program.python.nodes import at_once
 from distrain_nb.program.python.scopes import bound_names
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Makings:
         return Making(
             tuple(chain),
             work,
-            result or next((p for p in chain if _evaluates(p.statement.node)), None),
+            result or next((p for p in chain if _evaluates(p.statement)), None),
         )
 
     def _reads(self, statement: Statement, name: str) -> bool:
@@ -206,7 +206,7 @@ class Makings:
 
     def uses(self, statement: Statement) -> bool:
         """Return whether a statement trains or evaluates, so that what it changes is no setting."""
-        return self.works(statement) or _evaluates(statement.node)
+        return self.works(statement) or _evaluates(statement)
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """Return the last statement since that trained or otherwise changed what a name stands
@@ -370,9 +370,11 @@ def changed_by(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
             yield (ast.Attribute(owner, str(key)) if key else owner), ""
 
 
-def _evaluates(node: ast.stmt) -> bool:
-    methods = {n.attr for n in at_once(node) if isinstance(n, ast.Attribute)}
-    return not _MEASURES.isdisjoint(methods)
+def _evaluates(statement: Statement) -> bool:
+    return not _MEASURES.isdisjoint(statement.words()) and any(
+        isinstance(node, ast.Attribute) and node.attr in _MEASURES
+        for node in at_once(statement.node)
+    )
 
 
 def root_of(node: ast.AST) -> str:

@@ -20,6 +20,7 @@ from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_objects import name_of
 from distrain_nb.program.notebook.reach import asks_machine, member, resolve
+from distrain_nb.program.python.nodes import words_in
 from distrain_nb.worker.rank.process_state import TABLE, setters
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class PackageCalls:
         is_plain = len(node.targets) == 1 and is_settings(getattr(owner, target.attr, _NOTHING))
         if not is_plain or not self._is_theirs(target) or way_of(self._written(target)) == VALUE:
             return ""
-        return "" if asks_machine(node) else f"{owner.__name__}:{target.attr}"
+        return "" if asks_machine(words_in(node)) else f"{owner.__name__}:{target.attr}"
 
     def calls_for_effect(self, node: ast.stmt) -> bool:
         """Return whether a statement calls a package's function, or a method that its module or

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.observed.launcher_variables import asked_variable, is_launchers
 from distrain_nb.observed.world_functions import ASKED
-from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.making import codes_in, global_names
 from distrain_nb.program.notebook.process_objects import is_bound, name_of
+from distrain_nb.program.python.nodes import at_once
 from distrain_nb.worker.fingerprint import own_name
 from distrain_nb.worker.rank.caches import CACHED
 
@@ -43,13 +43,9 @@ MACHINE = {
 ASKS_MACHINE = MACHINE | {"environ", "getenv"}
 
 
-def asks_machine(node: ast.AST) -> bool:
-    """Return whether a statement asks its machine or its environment while it runs."""
-    return any(
-        isinstance(n, (ast.Attribute, ast.Name))
-        and (n.attr if isinstance(n, ast.Attribute) else n.id) in ASKS_MACHINE
-        for n in at_once(node)
-    )
+def asks_machine(words: frozenset[str]) -> bool:
+    """Return whether a statement with these words asks its machine or its environment."""
+    return not ASKS_MACHINE.isdisjoint(words)
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ class _Look:
                     or isinstance(getattr(base, "train", None), ModuleType)
                 ):
                     self.reach.attributes.add(node.attr)
-                self._member(base, node.attr, ast.unparse(node), self.reach.names)
+                self._member(base, node.attr, node, self.reach.names)
         return self.reach
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -177,11 +173,14 @@ class _Look:
         if asked:
             self.reach.asks.append(asked)
 
-    def _member(self, base: Any, name: str, written: str, names: dict[Name, None]) -> None:
+    def _member(
+        self, base: Any, name: str, written: ast.AST | str, names: dict[Name, None]
+    ) -> None:
         found = member(base, name)
         # Lightning's `rank_zero_only.rank` was read as Lightning was imported
         if is_bound(found) or (type(base) is FunctionType and is_launchers(name.upper())):
-            self.reach.knows = self.reach.knows or written
+            text = written if isinstance(written, str) else ast.unparse(written)
+            self.reach.knows = self.reach.knows or text
         own = self.modules.of(base.__name__) if isinstance(base, ModuleType) else None
         if own:
             names[own, name] = None
@@ -206,7 +205,7 @@ class _Look:
         key = call.args[1] if call.args[1:] else None
         if function is getattr and isinstance(key, ast.Constant):
             self.reach.attributes.add(str(key.value))
-            self._member(base, str(key.value), ast.unparse(call), self.reach.names)
+            self._member(base, str(key.value), call, self.reach.names)
         elif own:
             self.reach.names |= {(own, name): None for name in own.history.bindings}
 
