@@ -113,6 +113,10 @@ class RayCluster:
     def begin(self) -> None:
         """Start both nodes and wait for them."""
         self.begin_alone()
+        self.join()
+
+    def join(self) -> None:
+        """Start the second node, which a test may have killed, and wait for it."""
         second = f"--address={HEAD}:{self.ports[0]}"
         self.up(SECOND, 2, second, f"--labels=ray.io/node-group={GROUP}")
 

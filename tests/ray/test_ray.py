@@ -310,10 +310,13 @@ def test_a_lost_node(cluster: RayCluster, tmp_path: Path) -> None:
     assert not run.resumable
     wait_for(lambda: all(str(each.logs()).count("begun") == 2 for each in (run, again)))
     cluster.kill(SECOND)
-    with pytest.raises(RunFailed) as failed:
-        run.wait()
+    try:
+        with pytest.raises(RunFailed) as failed:
+            run.wait()
+        again.wait(300)
+    finally:  # others need both nodes
+        cluster.join()
     assert f"on node {SECOND}, was lost: " in str(failed.value)
-    again.wait(300)
     lines = str(again.logs()).splitlines()
     (mark,) = (n for n, line in enumerate(lines) if line.startswith("[service] attempt 2 of 2"))
     assert f"on node {SECOND}, was lost: " in lines[mark]
