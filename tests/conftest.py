@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -28,6 +29,10 @@ from tests.schedule import LongestFirst
 # epochs of the quickstart take 5.0 CPU seconds on a busy machine then, and 0.5 so. OpenBLAS's spin
 # for 30 ms when it is loaded. Kernels, ranks and nodes get these variables from here.
 os.environ.update(PATIENT)
+
+# MLflow's threads set and delete a variable for this: a rank that lists the environment meanwhile
+# ends with a KeyError.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 # Inputs are drawn in as long as the other processes of a busy machine leave: that is no fault.
 hypothesis.settings.register_profile(
@@ -127,6 +132,13 @@ def nb(home: Path, notebook_folder: Path) -> Iterator[Kernel]:
     with kernel(notebook_folder, dict(os.environ)) as started:
         started.run("%load_ext distrain_nb")
         yield started
+
+
+@pytest.fixture(autouse=True)
+def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what a carrier sets in its process, which is the tests' where one is called directly."""
+    for module in (sys, threading):
+        monkeypatch.setattr(module, "excepthook", module.excepthook)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -70,10 +70,10 @@ def test_what_changed_it_runs_again(way: str, beside: str, kernel: Kernel, serve
 
 def test_what_no_statement_leads_to_is_refused_by_its_cell(kernel: Kernel) -> None:
     """A package keeps a function that changes it, as one does that calls back."""
-    for cell in (*MADE, BESIDE["beside others"], "import atexit"):
+    for cell in (*MADE, BESIDE["beside others"], "import unittest"):
         kernel.run(cell)
-    kernel.run("def tune(): args.lr = 2\natexit.register(tune)\ndel tune")
-    kernel.run("atexit._run_exitfuncs()")
+    kernel.run("def tune(): args.lr = 2\nunittest.addModuleCleanup(tune)\ndel tune")
+    kernel.run("unittest.doModuleCleanups()")
     assert kernel.namespace["args"].lr == 2
     errors = [f for f in kernel.capture("print(args)").findings if str(f.severity) == "error"]
     assert any(f"({kernel.cells[-1].label})" in f.message for f in errors), errors
