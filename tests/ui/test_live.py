@@ -11,6 +11,7 @@ from distrain_nb.run import Run
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.summary import summary_of
 from distrain_nb.saved.tail import Tail
+from distrain_nb.ui import live
 from distrain_nb.ui.live import LiveView
 from distrain_nb.ui.monitor import NOTHING
 from distrain_nb.worker.files.folder import DRAWN_FILE
@@ -44,3 +45,18 @@ def test_the_last_charts_are_drawn_for_every_page(run: RunFolder) -> None:
     note_drawn(run.folder)
     view.draw(last=True)
     assert view.widget.children[1:] == view.charts.widgets != ()
+
+
+def test_a_long_log_is_sent_in_parts_between_its_whole_end(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "ALWAYS_WHOLE_UP_TO", 0)
+    summary, tail = summary_of(cast("Run", run)), Tail()
+    view = LiveView(summary, tail, Metrics(run.folder), lambda path, query: {})
+    sent = []
+    for number in range(3):
+        view.show(summary, tail.add(b"1.0\t0\to\tline %d\n" % number), changed=True)
+        view.show(summary, NOTHING, changed=False)
+        batch = view.widget.children[0].batch
+        sent.append((batch["whole"], batch["first"], batch["lines"].count(b"\n")))
+    assert sent == [(True, 0, 1), (False, 1, 1), (False, 2, 1)]
