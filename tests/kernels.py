@@ -144,7 +144,7 @@ class Kernel:
 
     def offered(self, code: str, position: int | None = None) -> dict[str, str]:
         """What Tab offers at a position, in order, and what a front end shows beside each."""
-        content = self._client.complete(code, position, reply=True, timeout=30)["content"]
+        content = self._client.complete(code, position, reply=True, timeout=120)["content"]
         return {
             each["text"]: each["type"]
             for each in content["metadata"]["_jupyter_types_experimental"]
@@ -152,7 +152,7 @@ class Kernel:
 
     def completed(self, code: str) -> list[str]:
         """`code` with each of what Tab offers at its end."""
-        content = self._client.complete(code, reply=True, timeout=30)["content"]
+        content = self._client.complete(code, reply=True, timeout=120)["content"]
         return [code[: content["cursor_start"]] + match for match in content["matches"]]
 
     def open_subshell(self) -> str:
@@ -173,7 +173,7 @@ class Kernel:
         message = self._client.session.msg(kind, content)
         self._client.control_channel.send(message)
         while True:
-            reply = self._client.get_control_msg(timeout=30)
+            reply = self._client.get_control_msg(timeout=120)
             if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return dict(reply["content"])
 
