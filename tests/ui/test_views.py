@@ -339,6 +339,15 @@ def test_a_page_without_styles_and_drawings_gets_a_picture_of_each_chart(run: Ru
     assert [len(lines) for lines in drawn] == [1, 1]
     assert all((line.get("d") or "").count("L") > 10 for lines in drawn for line in lines)
     assert [title.rpartition(" ")[0] for title in titles] == ["loss <b>", "accuracy"]
+    for picture in pictures:  # the middle of a label is at the height of its row
+        plot, *rest = picture.findall("{*}svg")
+        top, height = float(plot.get("y", 0)), float(plot.get("height", 0))
+        rows = plot.find("{*}path[@class='dn-rows']")
+        assert rows is not None and not rest
+        shares = [float(y) / 1000 for y in re.findall(r"M0 ([\d.]+)H", rows.get("d", ""))]
+        labels = picture.findall("{*}text[@text-anchor='end']")
+        heights = [float(label.get("y", 0)) - 4 for label in labels]
+        assert shares and heights == pytest.approx([top + y * height for y in shares], abs=1)
 
 
 def test_no_metrics_leave_no_chart(run: RunFolder) -> None:
