@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb import Executor, api
+from distrain_nb import Executor, api, remote
 from distrain_nb.errors import CaptureError, OptionError
 from tests.kernels import Kernel, kernel
 from tests.program import sample
@@ -120,3 +120,21 @@ def test_options_that_an_executor_has_no_use_for() -> None:
             Executor(**wrong)  # type: ignore[misc]
     with pytest.raises(OptionError, match="dry_run"):
         api.submit("pass", dry_run=True)
+
+
+@pytest.mark.brief
+def test_a_decorated_function_is_called_by_its_own_name() -> None:
+    @remote
+    def plain(x: int) -> int:
+        """Return it."""
+        return x
+
+    @remote(ranks_per_replica=2)
+    def shared(x: int) -> int:
+        return x
+
+    for function, name in ((plain, "plain"), (shared, "shared")):
+        assert function.__name__ == name and callable(function.submit)
+    assert plain.__doc__ == "Return it."
+    with pytest.raises(OptionError, match="nowhere"):
+        remote(nowhere=1)  # type: ignore[call-arg]
