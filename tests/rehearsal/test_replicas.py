@@ -16,6 +16,8 @@ from distrain_nb.rehearsal.failures import JobFailed
 from distrain_nb.rehearsal.faults import Preemption
 from distrain_nb.rehearsal.replicas import AttemptEnd, Replicas
 
+pytestmark = pytest.mark.brief
+
 FOREVER = "echo ready; sleep 600"
 
 
