@@ -42,6 +42,7 @@ assert "{place}" == "local" or second.spec() == first.spec()
 
 
 @pytest.mark.parametrize("place", ["local", "vertex", "sagemaker"])
+@pytest.mark.brief
 @pytest.mark.slow  # in processes of their own, which import what plans
 def test_a_plan_reads_no_file_and_no_variable_and_draws_nothing(place: str) -> None:
     subprocess.run([sys.executable, "-c", TWICE.format(place=place)], check=True)

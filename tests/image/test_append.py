@@ -18,6 +18,8 @@ from distrain_nb.image.recipe import Recipe
 from .programs import SimpleProgram
 from .services.processes import run
 
+pytestmark = pytest.mark.brief
+
 if TYPE_CHECKING:
     from pathlib import Path
 

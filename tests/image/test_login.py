@@ -23,6 +23,8 @@ from .services.processes import run
 from .services.registries import PASSWORD, USER, htpasswd, registry
 from .services.tokens import REFRESH_TOKEN, TokenServer, token_server
 
+pytestmark = pytest.mark.brief
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

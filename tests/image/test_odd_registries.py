@@ -25,6 +25,8 @@ from tests.fuzzing import flipped, rounds
 
 from .services.odd import Said, odd_registry
 
+pytestmark = pytest.mark.brief
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

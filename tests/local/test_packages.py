@@ -9,6 +9,8 @@ import pytest
 
 from distrain_nb import api
 
+pytestmark = pytest.mark.brief
+
 
 def warnings(*require: str) -> list[tuple[str, str]]:
     found = api.check("print(1)", require=require)

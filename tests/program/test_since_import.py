@@ -94,6 +94,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         del sys.modules[name]
 
 
+@pytest.mark.brief
 @pytest.mark.slow
 @pytest.mark.parametrize(("files", "notebook", "cell", "shows", "right"), CASES.values(), ids=CASES)
 def test_the_notebooks_setting_stays(

@@ -13,6 +13,8 @@ from distrain_nb.config import private_home
 from distrain_nb.places.sagemaker.stand_in.store import KeptBucket, ObjectStore
 from distrain_nb.places.vertex.stand_in.buckets import DATA, buckets
 
+pytestmark = pytest.mark.brief
+
 
 def contents(folder: Path) -> dict[str, str]:
     files = (path for path in folder.rglob("*") if path.is_file())

@@ -7,6 +7,8 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.places.vertex.stand_in.job_resource import ENDED, JobResource, States
 
+pytestmark = pytest.mark.brief
+
 NAME = "projects/p/locations/r/customJobs/1"
 
 

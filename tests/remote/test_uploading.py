@@ -26,7 +26,7 @@ from distrain_nb.places.vertex.storage import CloudStorageData
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.worker.files.status import Progress
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 
 BUCKET, FILES = "my-bucket", 60
 

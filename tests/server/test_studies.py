@@ -24,7 +24,7 @@ from tests.conftest import eventually
 from tests.server.servers import Server
 from tests.study.stored import stored_study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.brief]
 NUMBERS = count(1)
 EMPTY = {"Content-Length": "0"}
 

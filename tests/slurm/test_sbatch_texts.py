@@ -15,6 +15,7 @@ from distrain_nb.places.slurm import sbatch
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.brief,
     pytest.mark.skipif(not shutil.which("sbatch"), reason="needs Slurm's commands"),
 ]
 
