@@ -39,9 +39,9 @@ def test_a_session_takes_a_cell_or_says_why_not(
     lab = tmp_path / "lab"
     lab.mkdir()
     monkeypatch.chdir(lab)  # a socket's path is short
-    with pytest.raises(DistrainError, match="^session lab can't run the cell: it has ended$"):
+    with pytest.raises(DistrainError, match=r"^session lab can't run the cell: it has ended$"):
         submit_cell(tmp_path / "run", lab)
     answered(lab, tmp_path / "run", TAKEN)
     (lab / REQUESTS).unlink()
-    with pytest.raises(DistrainError, match="^session lab can't run the cell: rank 1 is busy$"):
+    with pytest.raises(DistrainError, match=r"^session lab can't run the cell: rank 1 is busy$"):
         answered(lab, tmp_path / "run", "rank 1 is busy")
