@@ -1,4 +1,4 @@
-// What is said when a run or a study ends, by JupyterLab and, to who looks elsewhere, by the browser.
+// Notifications of a run's or study's end: JupyterLab's, or the browser's if its page isn't seen.
 
 import { duration, plural, thousands } from "../words.js";
 
