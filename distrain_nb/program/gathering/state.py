@@ -24,6 +24,7 @@ from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Va
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.notebook.reach import ASKS_MACHINE, asks_machine
+from distrain_nb.program.python.nodes import words_in
 from distrain_nb.program.values.pickling import try_value
 from distrain_nb.program.values.shared import CHANGING
 from distrain_nb.worker.files.disk import readable_size
@@ -178,7 +179,7 @@ def asking(needed: Needed, world: World) -> Iterator[str]:
             if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 continue
             inner = replace(executed, statement=replace(executed.statement, node=statement))
-            if world.dependence_of(inner) or asks_machine(inner.statement.words()):
+            if world.dependence_of(inner) or asks_machine(words_in(statement)):
                 by_parts = True
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
