@@ -51,5 +51,5 @@ def test_a_field_of_the_form_answers_as_soon(tmp_path: Path, name: str) -> None:
     form.tune()
     begin = time.thread_time()
     said(form, do="set", path="tuning.0.name", text=name, group="")
-    assert time.thread_time() - begin < 5 * SOON_S
+    assert time.thread_time() - begin < SOON_S
     assert form.findings
