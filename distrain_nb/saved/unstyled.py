@@ -65,28 +65,39 @@ def charts(metrics: Metrics) -> str:
     keys = figure.shown(metrics.keys, metrics.stacked)
     lines = {key: metrics.line(key, _POINTS) for key in keys}
     last, colours = metrics.last(), figure.colours_of(keys, metrics.family)
+    notes = figure.words(lines)
     pictures = (
-        _image(tag, short_number(last[tag]), {k: lines[k] for k in keys if k.tag == tag}, colours)
+        _image(
+            f"{tag} {short_number(last[tag])}",
+            notes.get(tag, ""),
+            {key: lines[key] for key in keys if key.tag == tag},
+            colours,
+        )
         for tag in figure.tags_of(keys)
         if tag in last
     )
     return f'<div class="dn-unstyled" style="{_BOX}">{"".join(pictures)}</div>'
 
 
-def _image(tag: str, newest: str, lines: drawing.Lines, colours: Mapping[str, str]) -> str:
-    packed = b64encode(_picture(tag, newest, lines, colours).encode()).decode()
+def _image(title: str, note: str, lines: drawing.Lines, colours: Mapping[str, str]) -> str:
+    """Return a picture; `title` is the metric with its newest value."""
+    packed = b64encode(_picture(title, note, lines, colours).encode()).decode()
+    text = ", ".join(filter(None, (title, note)))
     return (
-        f'<img alt="{html.escape(tag)} by step, newest {newest}" width="{_WIDTH}"'
+        f'<img alt="{html.escape(text)}" width="{_WIDTH}"'
         f' style="max-width:100%" src="data:image/svg+xml;base64,{packed}">'
     )
 
 
 def _picture(
-    tag: str, newest: str, lines: Mapping[Key, ChartLine], colours: Mapping[str, str]
+    title: str, note: str, lines: Mapping[Key, ChartLine], colours: Mapping[str, str]
 ) -> str:
     plot = drawing.plot(lines, colours, _PLOT_HEIGHT)
     bottom = _TOP + _PLOT_HEIGHT
-    texts = [_text(_MARGIN, _TOP - 10, "start", f"{tag} {newest}")]
+    texts = [
+        _text(_MARGIN, _TOP - 10, "start", title),
+        _text(_MARGIN + 8, _TOP + 18, "start", note),
+    ]
     texts += [
         _text(_MARGIN - 6, _TOP + 4 + share * _PLOT_HEIGHT, "end", text)
         for share, text in plot.rows

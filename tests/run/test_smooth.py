@@ -83,6 +83,19 @@ def test_a_band_has_all_points_that_a_thinned_line_leaves_out(
         assert not is_beyond(values[finite], np.broadcast_to(drawn, len(values))[finite]).any()
 
 
+def test_a_gap_stays_in_a_thinned_line() -> None:
+    points = np.zeros(100_000, POINT)
+    points["step"], points["value"] = np.arange(len(points)), np.linspace(3.0, 1.0, len(points))
+    points["value"][70_001] = np.nan
+    points["value"][80_000:80_003] = np.inf
+    thinned = thin(points, 300).points
+    assert {70_001, 80_000} <= {*thinned["step"][~np.isfinite(thinned["value"])].tolist()}
+    points["value"][::2] = np.nan
+    thinned = thin(points, 300).points
+    assert len(thinned) == 300
+    assert np.isfinite(thinned["value"]).any()
+
+
 def test_a_page_gets_the_range_of_what_it_doesn_t_get(tmp_path: Path) -> None:
     values = [9.0 if n == 777 else -9.0 if n == 778 else n % 3 / 2 for n in range(5_000)]
     data = b"".join(

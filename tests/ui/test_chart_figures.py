@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tensorboardX import SummaryWriter
 
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.charts.lines import Metrics, OverlaidMetrics
 from distrain_nb.run.metrics.events import Key
+from distrain_nb.run.summary import short_number
 from distrain_nb.saved import document
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
@@ -112,6 +115,39 @@ def test_lines_without_a_finite_value_are_told_in_words(tmp_path: Path) -> None:
     drawn = drawing.charts(metrics_of(run.folder))
     said = re.findall('<div class="dn-words">([^<]*)</div>', drawn)
     assert said == ["all 6 values are NaN", "no finite values: rank-1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([3.0, 2.0, math.nan, math.nan], "NaN from step 2 on"),
+        ([3.0, math.inf, -math.inf, math.nan], "infinite or NaN from step 1 on"),
+        ([3.0, math.inf, 1.0, 1.0], "infinite at step 1"),
+        ([math.nan, 2.0, math.nan, 1.0], "NaN at 2 steps, first at step 0"),
+        ([3.0, 2.0, 1.0, 0.0], ""),
+    ],
+)
+def test_a_chart_says_where_values_are_not_finite(
+    tmp_path: Path, values: list[float], note: str
+) -> None:
+    for step, value in enumerate(values):
+        writer.append(tmp_path / EVENTS_FOLDER, step, {"loss": value})
+    metrics = metrics_of(tmp_path)
+    assert re.findall('<div class="dn-words">([^<]*)</div>', drawing.charts(metrics)) == [note]
+    alternative = ", ".join(filter(None, (f"loss {short_number(values[-1])}", note)))
+    assert re.findall('<img alt="([^"]*)"', document.still_charts(metrics)) == [alternative]
+
+
+def test_a_chart_names_the_ranks_whose_values_are_not_finite(tmp_path: Path) -> None:
+    for rank in range(8):
+        for step in range(9):
+            is_finite = rank < 2 or step < rank // 6 + 4
+            value = 1.0 if is_finite else math.nan
+            writer.append(tmp_path / EVENTS_FOLDER / f"rank-{rank}", step, {"loss": value})
+    drawn = drawing.charts(metrics_of(tmp_path))
+    (said,) = re.findall('<div class="dn-words">([^<]*)</div>', drawn)
+    first, later = "rank-2, rank-3, rank-4 and 1 more", "rank-6, rank-7"
+    assert said == f"NaN from step 4 on: {first}; NaN from step 5 on: {later}"
 
 
 def test_a_line_is_interrupted_where_a_value_is_not_finite(tmp_path: Path) -> None:

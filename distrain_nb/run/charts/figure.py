@@ -32,6 +32,7 @@ _SHADES = (0.0, 0.17, -0.15, 0.28, -0.24)  # how much lighter each next line of 
 Family = Callable[[str], str]
 _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
+NAMED = 3  # series that a chart's note names
 
 
 def traces(
@@ -116,16 +117,32 @@ def groups(tags: Sequence[str]) -> dict[str, list[str]]:
 
 
 def words(lines: Mapping[Key, ChartLine]) -> dict[str, str]:
-    """Return a note, by tag, for metrics whose lines have no finite value to draw."""
+    """Return a note, by tag, for metrics with values that are not finite."""
     notes = {}
     for tag in tags_of(tuple(lines)):
         curves = {key.series: line for key, line in lines.items() if key.tag == tag}
-        empty = {series: line for series, line in curves.items() if not np.isfinite(line.y).any()}
-        if empty and len(empty) == len(curves):
-            notes[tag] = _no_value(list(empty.values()))
-        elif empty:
-            notes[tag] = f"no finite values: {', '.join(map(name_of, empty))}"
+        by_text: dict[str, list[str]] = {}
+        for series, line in curves.items():
+            if text := _gaps(line):
+                by_text.setdefault(text, []).append(series)
+        if not any(np.isfinite(line.y).any() for line in curves.values()):
+            notes[tag] = _no_value(list(curves.values()))
+        elif len(curves) == 1:
+            notes.update((tag, text) for text in by_text)
+        elif by_text:
+            notes[tag] = "; ".join(f"{text}: {_names(held)}" for text, held in by_text.items())
     return notes
+
+
+def _gaps(line: ChartLine) -> str:
+    if not np.isfinite(line.y).any():
+        return "no finite values"
+    return str(line.gaps or "")
+
+
+def _names(series: Sequence[str]) -> str:
+    named = ", ".join(map(name_of, series[:NAMED]))
+    return f"{named} and {len(series) - NAMED:,} more" if len(series) > NAMED else named
 
 
 def _no_value(lines: list[ChartLine]) -> str:

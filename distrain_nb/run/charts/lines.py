@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, Key
+from distrain_nb.run.metrics.gaps import Gaps, gaps
 from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.smooth import thin
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
@@ -35,6 +36,7 @@ class ChartLine:
 
     `began` is the wall time of the first point, in seconds since the epoch, and `seconds` what had
     passed since then at each point. From `low` to `high` are the values of all points around each.
+    `gaps` are those of all points.
     """
 
     x: Numbers
@@ -45,6 +47,7 @@ class ChartLine:
     count: int
     low: NDArray[np.float32]
     high: NDArray[np.float32]
+    gaps: Gaps | None = None
 
     @property
     def is_thinned(self) -> bool:
@@ -195,8 +198,8 @@ def chart_line(points: Points, count: int) -> ChartLine:
     x = _steps(thinned["step"])
     seconds = (thinned["wall_time"] - began).astype(np.float32)
     with np.errstate(over="ignore"):
-        value, *band = (part.astype(np.float32) for part in (thinned["value"], low, high))
-    return ChartLine(x, value, last, began, seconds, len(points), *band)
+        value, lowest, highest = (part.astype(np.float32) for part in (thinned["value"], low, high))
+    return ChartLine(x, value, last, began, seconds, len(points), lowest, highest, gaps(points))
 
 
 def _steps(steps: NDArray[np.int64]) -> Numbers:

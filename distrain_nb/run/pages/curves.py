@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.finite import all_or_none
-from distrain_nb.run.metrics.smooth import smooth, thin
+from distrain_nb.run.metrics.smooth import FEWEST, smooth, thin
 from distrain_nb.run.pages.query import Query, number, share
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 POINTS = 1_000
-POINTS_AT_LEAST, POINTS_AT_MOST = 3, 100_000
+POINTS_AT_MOST = 100_000
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -25,7 +25,7 @@ def curves(scalars: Scalars, query: Query) -> CurvesAnswer:
     With `smoothing` the values are averages over all points before, by that weight.
     """
     weight = share(query, "smoothing")
-    count = number(query, "points", POINTS, POINTS_AT_LEAST, POINTS_AT_MOST)
+    count = number(query, "points", POINTS, FEWEST, POINTS_AT_MOST)
     first, last = number(query, "from", _LOWEST), number(query, "to", _HIGHEST)
     tag = query.get("tag", "")
     with scalars.read() as events:
