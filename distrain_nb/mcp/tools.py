@@ -229,7 +229,7 @@ def list_sessions() -> str:
     return finished(shown or ["no sessions: start_session starts one"])
 
 
-def start_session(layout: str, name: str = "", idle: str = "2h") -> str:
+def start_session(layout: str, name: str = "", idle: str = staying.IDLE) -> str:
     """Start ranks that stay, by a saved layout, and wait until they are ready.
 
     Cells of `run_in_session` find there what earlier ones have made. Elsewhere than on the user's
