@@ -11,6 +11,7 @@ import pytest
 
 from distrain_nb import __version__, doctor
 from distrain_nb.backends import plugins
+from distrain_nb.backends.checks import Check
 from distrain_nb.config import Config
 from distrain_nb.health import Health, Report, machine
 from tests.kernels import Kernel
@@ -76,6 +77,18 @@ def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel)
     assert "✓ distrain-nb" in shown and "not set: project" in shown
     assert signs[0] == "Checking this machine…" and "Checking Vertex AI…" in signs
     assert outcome.cleared == len(signs)  # nothing is left of them
+
+
+def test_a_report_is_a_table_in_a_notebook() -> None:
+    checks = (
+        Check("Docker", Health.GOOD, "version <28>"),
+        Check("bubblewrap", Health.MISSING, "not installed", "apt install bubblewrap"),
+    )
+    report = Report((("Images", checks),))
+    shown = report._repr_html_()
+    assert shown.startswith("<table>") and shown.endswith("</table>")
+    for text in ("Images", "Docker", "version &lt;28&gt;", "apt install bubblewrap"):
+        assert shown.count(text) == 1
 
 
 def test_accounts_and_settings_that_are_there(

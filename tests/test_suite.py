@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -115,3 +116,12 @@ def test_no_two_modules_of_tests_have_one_name() -> None:
     ]
     names = sorted(path.name for path in modules)
     assert [name for name, following in pairwise(names) if name == following] == []
+
+
+def test_what_is_waited_for_is_asserted() -> None:
+    """A wait that ends without its condition cost a test its 120 seconds, and it passed."""
+    for path in schedule.TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                called = ast.unparse(node.value.func)
+                assert called != "eventually", f"{path.name}:{node.lineno}: assert it"

@@ -232,9 +232,11 @@ def test_a_reverse_log_scale_ends_below_1_on_sagemaker_alone() -> None:
 @pytest.mark.parametrize(
     ("more", "errors_", "warnings"),
     [({"parallel": "10"}, set(), set()), ({"parallel": "11"}, set(), {"parallel-place"}),
+     ({"parallel": "100", "trials": "200"}, set(), {"parallel-place"}),
      ({"parallel": "101", "trials": "200"}, {"parallel-place"}, set()),
      ({"trials": "751"}, {"trials-place"}, set()),
      ({"trials": "751", "search": "random"}, set(), {"trials-place"}),
+     ({"trials": "10000", "search": "random"}, set(), {"trials-place"}),
      ({"trials": "10001", "search": "random"}, {"trials-place"}, set()),
      ({"stop": "hyperband,max-steps=20001"}, {"stop-steps-place"}, set())],
 )  # fmt: skip

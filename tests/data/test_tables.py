@@ -46,6 +46,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.brief
 def test_rows_are_samples(saved: Path, tmp_path: Path) -> None:
     from datasets import load_from_disk
 
@@ -66,6 +67,7 @@ def test_rows_are_samples(saved: Path, tmp_path: Path) -> None:
     assert "caption.txt" not in samples[0]
 
 
+@pytest.mark.brief
 def test_they_are_shuffled_and_told_apart(saved: Path, tmp_path: Path) -> None:
     source, target = str(saved / "splits" / "train"), str(tmp_path / "out")
     pack(source, target, shuffle=1)
@@ -76,6 +78,7 @@ def test_they_are_shuffled_and_told_apart(saved: Path, tmp_path: Path) -> None:
         pack(source, target, shuffle=2)
 
 
+@pytest.mark.brief
 def test_what_is_no_table_of_samples_is_refused(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"several splits: name one of .* \(train, test\)"):
         pack(str(saved / "splits"), str(tmp_path / "out"))

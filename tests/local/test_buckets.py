@@ -83,6 +83,7 @@ def bucket(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     server.server_close()
 
 
+@pytest.mark.brief
 def test_a_cell_reads_a_bucket_that_is_fetched_once(bucket: Bucket) -> None:
     bucket.put("train/a.txt", "1")
     bucket.put("train/deep/b c.txt", "2")
@@ -100,6 +101,7 @@ def test_a_cell_reads_a_bucket_that_is_fetched_once(bucket: Bucket) -> None:
     assert len(bucket.fetched) == 3
 
 
+@pytest.mark.brief
 def test_patterns_and_single_objects(bucket: Bucket) -> None:
     for number in range(12):
         bucket.put(f"shards/train-{number:03}.tar", str(number))
@@ -132,6 +134,7 @@ def test_a_bucket_is_packed_into_a_bucket_and_read_there(bucket: Bucket, tmp_pat
         pack("gs://pictures/missing", "gs://pictures/other")
 
 
+@pytest.mark.brief
 def test_what_was_fetched_before_an_interruption_stays(bucket: Bucket) -> None:
     for number in range(40):
         bucket.put(f"many/{number}", "x")
@@ -163,6 +166,7 @@ def test_what_was_fetched_before_an_interruption_stays(bucket: Bucket) -> None:
     assert len(kept) >= 9 and not again.intersection(kept)
 
 
+@pytest.mark.brief
 def test_what_cannot_be_fetched_is_said_before_anything_starts(bucket: Bucket, home: Path) -> None:
     bucket.put("large", "x" * 2000)
     for uri, limit, said in (

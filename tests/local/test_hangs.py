@@ -41,7 +41,7 @@ def start(text: str, **options: object) -> Run:
 
 
 def note_of(run: Run) -> str:
-    eventually(lambda: bool(run.status.note), 120)
+    assert eventually(lambda: bool(run.status.note), 120)
     return run.status.note
 
 
@@ -90,7 +90,7 @@ if not child:
 print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threading.active_count())
 """
     )
-    eventually(lambda: (run.folder / "look").exists(), 120)  # somebody has looked
+    assert eventually(lambda: (run.folder / "look").exists(), 120)  # somebody has looked
     run.wait(120)
     assert run.logs().count("slept (0, 0) 5 1") == 2
     assert "makes no progress" not in run.logs()
@@ -99,7 +99,9 @@ print("slept", left, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), threadi
 
 def test_stacks_of_a_run_at_work(home: Path) -> None:
     run = start(f"{BEGIN}def inner():\n    time.sleep(300)\ninner()\n", hang_after="60")
-    eventually(lambda: run.logs().count("begun") == 2 and list(run.folder.glob("where-*")), 120)
+    assert eventually(
+        lambda: run.logs().count("begun") == 2 and list(run.folder.glob("where-*")), 120
+    )
     # A rank that falls asleep while it is looked at has moved.
     asleep = re.compile(r"rank 0 sleeps \(Cell .*rank 1 sleeps \(Cell In\[7\], line 6\)", re.DOTALL)
     looks = list[Stacks]()
@@ -111,7 +113,7 @@ def test_stacks_of_a_run_at_work(home: Path) -> None:
     assert "> inner, Cell In[7], line 6\n" in str(stacks)
     assert "<module>, Cell In[7], line 7" in str(stacks)
     assert re.search(r"inner, Cell In\[7\], line 6: [12]0 samples", stacks._repr_html_())
-    eventually(lambda: run.state.final, 60)
+    assert eventually(lambda: run.state.final, 60)
     with pytest.raises(RunNotReady, match=r"is not running \(cancelled\)"):
         run.stacks()
 
@@ -120,7 +122,7 @@ def test_what_hang_after_takes(home: Path) -> None:
     with pytest.raises(OptionError, match="invalid --hang-after 'soon': expected seconds"):
         start(BEGIN, hang_after="soon")
     run = start(f"{BEGIN}time.sleep(300)", hang_after=0)
-    eventually(lambda: "begun" in run.logs(), 120)
+    assert eventually(lambda: "begun" in run.logs(), 120)
     with pytest.raises(OptionError, match="answers on this machine"):
         run.stacks()
     run.cancel()

@@ -25,7 +25,7 @@ GO_ON = (
 LOG = """
 from distrain_nb import log_metrics
 for step in range(40):
-    time.sleep(0.02)
+    time.sleep(0.2 if step == 29 else 0.02)  # one report in a tenth of a second is written
     if step == 30:
         pause()
     log_metrics(step=step, of=40, loss=1 / (1 + step))
@@ -81,10 +81,11 @@ def start(text: str, folder: Path, **options: object) -> Run:
     return api.submit(code, wait=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_says_how_far_it_is(kind: str, home: Path, tmp_path: Path) -> None:
     run = start(KINDS[kind], tmp_path / "here")
-    eventually(lambda: 27 <= getattr(summary_of(run).progress, "done", 0) <= 31, 120)
+    assert eventually(lambda: 27 <= getattr(summary_of(run).progress, "done", 0) <= 31, 120)
     shown = summary_of(run).progress
     assert isinstance(shown, RunProgress)
     assert (shown.source, shown.total, shown.unit) == (kind, 40, "steps")
@@ -98,11 +99,12 @@ def test_a_run_says_how_far_it_is(kind: str, home: Path, tmp_path: Path) -> None
         assert "loss" in run.metrics().columns
 
 
+@pytest.mark.brief
 def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path) -> None:
     run = start(
         "print(os.environ['KUBEFLOW_TRAINER_SERVER_URL'], flush=True)\npause()", tmp_path / "here"
     )
-    eventually(lambda: "http://127.0.0.1:" in run.logs(), 120)
+    assert eventually(lambda: "http://127.0.0.1:" in run.logs(), 120)
     url = run.logs().split()[-1]
     data = json.dumps({"trainerStatus": {"progressPercentage": 50}}).encode()
     token = (run.folder / "progress-token").read_text()
@@ -120,7 +122,7 @@ def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path
     assert summary_of(run).progress is None
     good = urllib.request.Request(url, data, {"Authorization": f"Bearer {token}"})
     assert urllib.request.urlopen(good).status == 200
-    eventually(lambda: summary_of(run).progress is not None, 60)
+    assert eventually(lambda: summary_of(run).progress is not None, 60)
     progress = summary_of(run).progress
     assert isinstance(progress, RunProgress) and progress.text == "50 %"
     assert token not in run.logs()
@@ -128,6 +130,7 @@ def test_the_receiver_takes_nothing_without_the_token(home: Path, tmp_path: Path
     run.wait()
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize(
     "variables",
     [{"KUBEFLOW_TRAINER_SERVER_URL": "https://kubeflow"}, {"http_proxy": "http://proxy:3128"}],

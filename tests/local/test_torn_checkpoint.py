@@ -12,6 +12,7 @@ from distrain_nb.errors import RunFailed
 READS = "import torch\nprint(torch.load({path!r}))"
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize("size", [0, 100, 700])
 def test_a_torn_checkpoint_is_named(home: Path, tmp_path: Path, size: int) -> None:
     import torch
@@ -25,6 +26,7 @@ def test_a_torn_checkpoint_is_named(home: Path, tmp_path: Path, size: int) -> No
     assert "rename with os.replace" in str(run.status.error)
 
 
+@pytest.mark.brief
 def test_other_errors_are_as_they_were(home: Path, tmp_path: Path) -> None:
     run = d.submit(f"import torch\ntorch.load({str(tmp_path / 'nothing.pt')!r})")
     with pytest.raises(RunFailed, match="FileNotFoundError"):

@@ -207,16 +207,16 @@ def test_a_form_has_its_prices_when_they_come(
     assert (shown["sums"], shown["note"]) == ([], "asking for prices…")
     monkeypatch.setattr(of_form, "SETTLED_S", 0.01)
     form.set("timeout", "24h")
-    eventually(lambda: priced(form))
+    assert eventually(lambda: priced(form))
     shown = form.widget.view["cost"]
     assert shown["sums"] == [["0.86 USD", "per hour on demand"], ["20.7 USD", "for the time limit"]]
     assert shown["note"].startswith("By Cloud Billing; ")
     form.compare_regions()
-    eventually(lambda: len(regions(form)) == 1)
+    assert eventually(lambda: len(regions(form)) == 1)
     assert regions(form) == [["us-central1", "0.86 USD"]]
     form.set("primary.accelerator_count", "0")
     form.set("primary.accelerator", "")
-    eventually(lambda: len(regions(form)) == 2)
+    assert eventually(lambda: len(regions(form)) == 2)
     assert regions(form) == [["us-central1", "0.46 USD"], ["europe-west1", "0.51 USD"]]
 
 
@@ -226,12 +226,12 @@ def regions(form: Form) -> list[list[str]]:
 
 def test_a_form_shows_spot_beside_on_demand(both: None, tmp_path: Path) -> None:
     form = Form(vertex(EIGHT_H100), tmp_path)
-    eventually(lambda: len((form.widget.view["cost"] or {"sums": ()})["sums"]) == 2)
+    assert eventually(lambda: len((form.widget.view["cost"] or {"sums": ()})["sums"]) == 2)
     assert form.widget.view["cost"]["sums"] == [
         ["102 USD", "per hour on demand"], ["33.9 USD", "per hour on spot machines"],
     ]  # fmt: skip
     form = Form("%%distrain --on sagemaker --workers 4*ml.m5.large --region us-east-1", tmp_path)
-    eventually(lambda: len((form.widget.view["cost"] or {"sums": ()})["sums"]) == 2)
+    assert eventually(lambda: len((form.widget.view["cost"] or {"sums": ()})["sums"]) == 2)
     assert form.widget.view["cost"]["sums"] == [
         ["0.46 USD", "per hour on demand"], ["no list price", "per hour on spot machines"],
     ]  # fmt: skip

@@ -31,6 +31,7 @@ def checks() -> dict[str, Check]:
     return {check.subject: check for check in jupyter()}
 
 
+@pytest.mark.brief
 def test_a_notebook_that_is_not_trusted_is_told_of(notebook: Path) -> None:
     found = checks()
     assert found["jupyter-server-documents"].result.startswith("0.3.3: ")
@@ -41,6 +42,7 @@ def test_a_notebook_that_is_not_trusted_is_told_of(notebook: Path) -> None:
     assert checks()["trust"].state is Health.GOOD
 
 
+@pytest.mark.brief
 def test_trust_that_can_not_be_told_is_said_so(
     notebook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

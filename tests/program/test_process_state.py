@@ -148,6 +148,7 @@ def test_a_setting_of_python_that_a_function_makes_is_in_every_rank(
     check_equal(kernel, server, *OF_PYTHON[setting])
 
 
+@pytest.mark.brief
 @pytest.mark.slow  # imports PyTorch or pandas in a process of its own
 @pytest.mark.parametrize("package", OF_PACKAGES)
 def test_a_setting_of_a_package_that_a_function_makes_is_in_every_rank(
@@ -359,6 +360,7 @@ def calls(function: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.brief
 @pytest.mark.slow  # imports PyTorch, pandas and Matplotlib
 def test_reading_and_setting_takes_few_calls() -> None:
     """As many for each logger, however many there are: half a millisecond, and two."""

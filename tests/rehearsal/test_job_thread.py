@@ -29,6 +29,7 @@ class Failing(JobThread):
         self.reason = reason
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

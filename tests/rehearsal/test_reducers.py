@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.layout import Role
@@ -35,6 +36,7 @@ def told(wanted: types.CustomJobSpec) -> dict[str, Any]:
     return {member.task: replica(JOB, wanted, member, cluster, {}, {}) for member in there}
 
 
+@pytest.mark.brief
 def test_reducers_run_what_the_primary_runs_and_every_replica_knows_them() -> None:
     given = told(spec(**OURS))
     assert list(given) == [
@@ -51,6 +53,7 @@ def test_reducers_run_what_the_primary_runs_and_every_replica_knows_them() -> No
         assert json.loads(each.environment["TF_CONFIG"])["cluster"]["ps"] == there["workerpool2"]
 
 
+@pytest.mark.brief
 def test_a_replica_of_that_pool_is_a_reducer_where_there_are_some() -> None:
     given = told(spec(**OURS))
     found = [Replica.read(each.environment) for each in given.values()]
@@ -60,6 +63,7 @@ def test_a_replica_of_that_pool_is_a_reducer_where_there_are_some() -> None:
     assert Replica.read(environment).role == "servers"
 
 
+@pytest.mark.brief
 def test_without_ranks_that_our_worker_forks_the_pool_is_left_out() -> None:
     for variables in ({}, {**OURS, "DISTRAIN_LAUNCHER": "mpi"}):
         wanted = spec(**variables)

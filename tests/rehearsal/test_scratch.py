@@ -24,6 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize(
     ("options", "severity"),
     [
@@ -39,6 +40,7 @@ def test_only_what_needs_no_python_of_its_image_takes_the_empty_one(
     assert [x.severity for x in found if x.code == "image.scratch"] == [severity]
 
 
+@pytest.mark.brief
 def test_no_other_image_is_built_on_the_empty_one(home: Path) -> None:
     recipe = Recipe(base="scratch", target="127.0.0.1:1/job")
     with pytest.raises(ImageError, match="without Python"):
@@ -47,6 +49,7 @@ def test_no_other_image_is_built_on_the_empty_one(home: Path) -> None:
         build(api.program("print(1)"), recipe, "docker")
 
 
+@pytest.mark.brief
 def test_a_base_out_of_reach_names_the_command(home: Path) -> None:
     recipe = Recipe(base="127.0.0.1:1/base", target="127.0.0.1:1/job", bare_processes=True)
     with pytest.raises(ImageError, match="%distrain config base_image=scratch"):

@@ -45,6 +45,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
         yield [slow.id, fast.id]
 
 
+@pytest.mark.brief
 def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     compared = api.compare(*two)
     assert compared.titles == (f"slow #{two[0]}", f"fast #{two[1]}")
@@ -73,6 +74,7 @@ def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     assert frame["train/loss"].tolist() == pytest.approx([0.1, 0.4])
 
 
+@pytest.mark.brief
 def test_paths_of_data_are_shown_by_what_they_differ_in(home: Path) -> None:
     folder = home.resolve() / "some" / "folders" / "deep"
     for name in ("images", "shards"):
@@ -88,6 +90,7 @@ def test_paths_of_data_are_shown_by_what_they_differ_in(home: Path) -> None:
     assert compared.frame["--data train"].tolist()[0] == str(folder / "images")
 
 
+@pytest.mark.brief
 def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
     frame = api.runs().frame
     assert list(frame.index) == two[::-1]
@@ -102,20 +105,24 @@ def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
     assert str(frame["submitted"].dt.tz) == "UTC"
 
 
+@pytest.mark.brief
 def test_no_runs_are_an_empty_frame(home: Path) -> None:
     assert api.runs().frame.empty
 
 
+@pytest.mark.brief
 def test_no_page_shows_hundreds() -> None:
     with pytest.raises(OptionError, match="50 runs at most, not 51"):
         check_count(51)
 
 
+@pytest.mark.brief
 def test_one_run_can_t_be_compared(two: list[int]) -> None:
     with pytest.raises(OptionError, match="two runs or more, not 1"):
         api.compare(two[0], "slow")
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize(
     ("values", "judged"),
     [
@@ -134,6 +141,7 @@ def test_the_best_metric(values: dict[str, list[float]], judged: tuple[object, .
     assert (found.tag, found.kind, found.value) == judged
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize(
     ("kind", "tags"),
     [
@@ -146,6 +154,7 @@ def test_less_time_is_better_and_more_in_a_second(kind: str, tags: tuple[str, ..
     assert {tag: kind_of(tag) for tag in tags} == dict.fromkeys(tags, kind)
 
 
+@pytest.mark.brief
 def test_without_metrics_there_is_no_best() -> None:
     assert best_metric({}) is None
     assert best_metric({"loss": np.array([np.nan])}) is None

@@ -331,6 +331,7 @@ def test_data_are_a_channel_and_a_name_in_the_cell() -> None:
         prepare("print(train)\n", on="sagemaker", data=("train=gs://my-bucket",))
 
 
+@pytest.mark.brief
 @pytest.mark.slow  # in a process of its own
 def test_a_plan_has_botocore_s_model_and_makes_no_client() -> None:
     code = "import sys; from tests.sagemaker.jobs import planned; planned(); print(*sys.modules)"
@@ -340,6 +341,7 @@ def test_a_plan_has_botocore_s_model_and_makes_no_client() -> None:
     assert "botocore.model" in modules
 
 
+@pytest.mark.brief
 @pytest.mark.slow  # reads the packages of a folder anew
 def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None:
     for entry in Path(boto3.__file__).parents[1].iterdir():

@@ -155,7 +155,7 @@ def test_groups_stay_where_no_rank_had_to_be_released(lab: Lab) -> None:
 def test_a_stopped_cell_leaves_its_ranks_usable(lab: Lab, text: str) -> None:
     lab.lines(GROUP + "n = 41")
     run = lab.begin(text)
-    eventually(lambda: run.state == "running")
+    assert eventually(lambda: run.state == "running")
     time.sleep(0.5)
     run.cancel()
     assert eventually(lambda: run.state == "cancelled", within=20)
@@ -182,7 +182,7 @@ def test_a_halted_rank_hears_the_stop(lab: Lab) -> None:
     lab.lines("n = 1")
     run = lab.begin("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\nimport time\n"
                     "time.sleep(60)", rank="1")  # fmt: skip
-    eventually(lambda: run.state == "running")
+    assert eventually(lambda: run.state == "running")
     time.sleep(0.5)
     run.cancel()
     assert eventually(lambda: run.state == "cancelled", within=20)

@@ -32,7 +32,7 @@ def test_a_fault_of_each_kind_is_named_over_two_nodes(slurm: Cluster, work: Path
     }
     for name, case in cases.items():
         run = runs[name]
-        eventually(partial(ended, run), 300)
+        assert eventually(partial(ended, run), 300)
         codes = {finding.code for finding in run.findings}
         assert set(case.codes) & codes, (name, str(run.logs())[-2000:])
         assert any(finding.message[:40] in run.status.note for finding in run.findings)

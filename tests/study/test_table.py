@@ -16,6 +16,7 @@ from distrain_nb.worker.files.status import State
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.brief
 def test_its_line_has_state_progress_and_the_best(bowl: Study) -> None:
     table = StudyTable(summary_of(bowl))
     best, line = bowl.best, table.summary.line
@@ -30,6 +31,7 @@ def test_its_line_has_state_progress_and_the_best(bowl: Study) -> None:
     assert [line.split()[0] for line in lines[2:]] == ["7", "6", "5", "4", "3", "2", "1"]
 
 
+@pytest.mark.brief
 def test_the_page_marks_the_best_and_says_why_a_trial_was_stopped(bowl: Study) -> None:
     stopped = TrialFile(8, {"x": 0.5}, TrialState.STOPPED, why="worse than <others>")
     running = TrialFile(9, {"x": 0.5}, TrialState.RUNNING, begin=1.0)
@@ -44,6 +46,7 @@ def test_the_page_marks_the_best_and_says_why_a_trial_was_stopped(bowl: Study) -
     assert table.summary.line.endswith("left")
 
 
+@pytest.mark.brief
 def test_of_many_trials_the_newest_have_a_row(bowl: Study) -> None:
     many = tuple(StudyTrial(TrialFile(number, {"x": 1.0})) for number in range(1, 61))
     table = StudyTable(replace(summary_of(bowl), trials=many, front=()))

@@ -10,6 +10,7 @@ import pytest
 from distrain_nb.run import Run
 from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.summary import summary_of
+from distrain_nb.saved import unstyled
 from distrain_nb.saved.tail import Tail
 from distrain_nb.ui import live
 from distrain_nb.ui.live import LiveView
@@ -60,3 +61,10 @@ def test_a_long_log_is_sent_in_parts_between_its_whole_end(
         batch = view.widget.children[0].batch
         sent.append((batch["whole"], batch["first"], batch["lines"].count(b"\n")))
     assert sent == [(True, 0, 1), (False, 1, 1), (False, 2, 1)]
+
+
+def test_a_page_without_widgets_or_styles_has_the_text_of_a_run_that_has_begun() -> None:
+    shown = unstyled.placeholder("run 7: starting <soon>\nits log: %distrain logs 7")
+    assert shown.startswith("<style>")
+    assert shown.count("run 7: starting &lt;soon&gt;") == 2
+    assert shown.count("its log: %distrain logs 7") == 2

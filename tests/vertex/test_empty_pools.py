@@ -92,6 +92,7 @@ class Api(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.brief
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("gcloud"), reason="needs gcloud")
 def test_the_real_gcloud_sends_the_empty_pool(tmp_path: Path) -> None:

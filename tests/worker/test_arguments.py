@@ -42,6 +42,7 @@ def worker(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.brief
 @pytest.mark.slow
 def test_they_reach_the_program_its_children_and_the_names_that_it_reads(
     home: Path, tmp_path: Path

@@ -38,7 +38,7 @@ def waits_in(pid: int, call: str, *ranks: int) -> Look:
         looks.append(waits.look([pid, *ranks], {})[pid])
         return looks[-1].call == call
 
-    eventually(seen, 60)
+    assert eventually(seen, 60)
     return looks[-1]
 
 
