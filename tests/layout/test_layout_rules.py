@@ -508,6 +508,15 @@ def test_what_a_backend_s_place_does_not_read_is_said(monkeypatch: pytest.Monkey
         assert finding.where not in {other.where for other in check(repaired)}
 
 
+@pytest.mark.parametrize(
+    ("limit", "labels"), [(1, ["Don't ask it"]), (2, ["Ask it halfway", "Don't ask it"])]
+)
+def test_a_limit_of_a_second_has_no_half(limit: int, labels: list[str]) -> None:
+    layout = Layout.of("vertex", primary="n1-standard-4", timeout=limit, signal_before=limit)
+    (finding,) = (f for f in check(layout) if f.code == "signal-before")
+    assert sorted(fix.label for fix in finding.fixes) == labels
+
+
 def test_channels() -> None:
     assert check(SAGEMAKER_JOB, [f"c{n}" for n in range(20)]) == ()
     assert [f.where for f in check(SAGEMAKER_JOB, [f"c{n}" for n in range(21)])] == ["data"]
