@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -41,6 +40,7 @@ from distrain_nb.program.advice import (
 )
 from distrain_nb.run.disk_usage import room_findings
 from distrain_nb.run.session import SeenSession, find_session
+from distrain_nb.worker.machine.environment import variables
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -121,7 +121,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     source = source_of(code)
     job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
-    environ = dict(os.environ)
+    environ = variables()
     job: AnyJob = Job(
         program=NO_PROGRAM,
         layout=layout,

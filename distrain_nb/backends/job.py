@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from distrain_nb.config import Config
+from distrain_nb.worker.machine.environment import variables
 
 if TYPE_CHECKING:
     from distrain_nb.backends.settings import Settled
@@ -51,7 +51,7 @@ class Job(Generic[OptionsT_co]):
     data: tuple[str, ...] = ()
     uploads: tuple[Upload, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    environ: Mapping[str, str] = field(default_factory=variables, repr=False)
     defaults: Settled = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.needs import PROGRAMS, REGISTRY
 from distrain_nb.scratch import Scratch
+from distrain_nb.worker.machine.environment import variables
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def registry(folder: Path) -> Iterator[str]:
             f"{REGISTRY}."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+    environment = {**variables(), "OTEL_TRACES_EXPORTER": "none"}
     with Scratch("registry") as scratch:  # a short path, as a socket's must be
         config, log, address = scratch / "config.yml", scratch / "log.txt", scratch / "socket"
         config.write_text(yaml.safe_dump(_settings(folder, address)), encoding="utf-8")

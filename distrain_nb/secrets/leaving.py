@@ -7,7 +7,6 @@ that the run's own code writes out, a `Bearer` token, the 40 digits of a key.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -20,6 +19,7 @@ from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.guard import HIDDEN, is_secret
 from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside, is_secret_by_name
 from distrain_nb.secrets.redaction import ASSIGNED, redacted, redacted_options
+from distrain_nb.worker.machine.environment import variables
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Guard:
     def line(self, text: str) -> str:
         """Return a line of a log as `text` does; it is not read as options, which takes ten times
         as long."""
-        values = (*self._values, *_environment_secrets(frozenset(os.environ.items())))
+        values = (*self._values, *_environment_secrets(frozenset(variables().items())))
         return _without_digits(_without_named(redacted(text, values)))
 
     def texts(self, texts: Mapping[str, str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.private_folder import private_folder
 from distrain_nb.worker.files.status import Owner, Status
 from distrain_nb.worker.files.tracked import URI_VARIABLE, Tracked
+from distrain_nb.worker.machine.environment import variables
 
 if TYPE_CHECKING:
     from distrain_nb.tracking.kinds import Kind
@@ -224,7 +225,7 @@ def _see_to_it(kind: Kind) -> None:
     if owner(kind) is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
         return
     _, login = _bare(address(Config.load(), os.environ))
-    env = {**os.environ, **login, "DISTRAIN_HOME": str(home())}
+    env = {**variables(), **login, "DISTRAIN_HOME": str(home())}
     arguments = ["-m", PROCESS, kind.folder]
     process = start_detached(arguments, folder / PROCESS_LOG, cwd="/", env=env)
     _started[folder] = process, time.monotonic()

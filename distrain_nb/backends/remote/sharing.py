@@ -21,6 +21,7 @@ from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import CARRIER_LOG, LOCK_FILE
 from distrain_nb.worker.files.status import Owner, Status
+from distrain_nb.worker.machine.environment import variables
 
 CARRIER = "distrain_nb.backends.remote"
 SHARED = "--shared"
@@ -44,7 +45,7 @@ class _Starter:
             folder = str(Path.cwd())
         except FileNotFoundError:  # it has been deleted
             folder = ""
-        return cls(os.getpid(), folder, dict(os.environ))
+        return cls(os.getpid(), folder, variables())
 
 
 _newest: tuple[_Starter, socket.socket] | None = None

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from distrain_nb.errors import ImageError
 from distrain_nb.scratch import Scratch
+from distrain_nb.worker.machine.environment import variables
 
 _LOGIN_IN_URL = re.compile(r"(://)[^/@\s]+@")
 _NO_WHEEL = re.compile(
@@ -84,7 +85,7 @@ def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
 
 def _run(arguments: list[str], installed: Mapping[str, str], wheels: str = "") -> str:
     """Run uv; `wheels` is one more folder with wheels."""
-    env = {**_index_settings(), **os.environ}
+    env = {**_index_settings(), **variables()}
     env["UV_FIND_LINKS"] = ",".join(filter(None, [env.get("UV_FIND_LINKS"), wheels]))
     done = subprocess.run(
         [_program(), *arguments, "--quiet", "--color=never"],

@@ -20,6 +20,7 @@ from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.folder import FACTS_VARIABLE, STEP_TIMES_VARIABLE
 from distrain_nb.worker.files.request import TAKEN, Request, SessionQuery, Warming, ask, send
+from distrain_nb.worker.machine.environment import variables
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
@@ -136,7 +137,7 @@ def _last_word(address: Path) -> str:
 def _environment() -> dict[str, str]:
     environment = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in variables().items()
         if name in (FACTS_VARIABLE, STEP_TIMES_VARIABLE)
         or not (name in _PASSING_NAMES or name.startswith(_PASSING))
     }

@@ -18,6 +18,7 @@ from distrain_nb.program.proof.forked import Untried, tried
 from distrain_nb.program.proof.replay import ALONE, SECONDS
 from distrain_nb.program.proof.texts import difference, texts_of, without_weights
 from distrain_nb.scratch import Scratch
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.rank import program as rank_program
 from distrain_nb.worker.rank.expected import shown
 
@@ -126,7 +127,7 @@ def _results(
     folder: Path, names: list[str], environment: Mapping[str, str], *, with_classes: bool
 ) -> Texts:
     def work() -> Any:
-        before, main = dict(os.environ), ModuleType("__main__")
+        before, main = variables(), ModuleType("__main__")
         rank_program.prepare()
         os.environ.clear()
         os.environ.update({**before, **environment})

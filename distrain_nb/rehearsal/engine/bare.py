@@ -23,6 +23,7 @@ from distrain_nb.rehearsal.engine.image_root import host_path, make_folder
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.scratch import Scratch
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.machine.system import HeldPort
 
 _PROGRAM, _PACKAGES = "DISTRAIN_PROGRAM", "DISTRAIN_PACKAGES"
@@ -108,7 +109,7 @@ class BareProcess(processes.Started):
 def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
     worker = host_path(image.root, image.environment["PYTHONPATH"].partition(":")[0])
     left_out = {_PACKAGES, "TMPDIR"}
-    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
+    inherited = {name: value for name, value in variables().items() if name not in left_out}
     return {
         **inherited,
         **{

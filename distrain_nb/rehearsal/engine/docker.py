@@ -20,6 +20,7 @@ from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
+from distrain_nb.worker.machine.environment import variables
 
 PROGRAMS = ("docker", "podman")
 PORT = 2222
@@ -155,7 +156,7 @@ class DockerNetwork:
         if replica.command:
             command.append(f"--entrypoint={replica.command[0]}")
         command += [replica.image, *replica.command[1:], *replica.arguments]
-        environment = {**os.environ, **_of_container(replica.environment)}
+        environment = {**variables(), **_of_container(replica.environment)}
         return DockerContainer(self.client, name, processes.start(command, environment))
 
     def _options(self, name: str, replica: ReplicaSpec) -> Iterator[str]:

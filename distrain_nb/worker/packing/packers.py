@@ -20,6 +20,7 @@ from typing import (
     Tuple,
 )
 
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.packing.errors import PackingFailed
 from distrain_nb.worker.packing.samples import (
     PackedSample,
@@ -73,7 +74,7 @@ def _packer(target: ShardFolder) -> Iterator[subprocess.Popen[str]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**variables(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             text=True,
         )
         try:

@@ -28,6 +28,7 @@ from distrain_nb.worker.facts.proof import (
 from distrain_nb.worker.facts.record import PROOF, RECORD
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, PROOF_FOLDER
 from distrain_nb.worker.machine import threads
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.rank import alone, determined
 from distrain_nb.worker.rank.batches import Unprovable, joined, leaves
@@ -89,7 +90,7 @@ class Proving(StepsFollowed):
         self._standby = standby
         self._run_folder, self._folder = folder, folder / PROOF_FOLDER
         self._rank, self._world = rank, world
-        self._environment, self._working_folder = dict(os.environ), os.getcwd()
+        self._environment, self._working_folder = variables(), os.getcwd()
         self._reason = ""
         self._batches: Dict[Key, List[Any]] = {}
         self._ends: Dict[int, int] = {}

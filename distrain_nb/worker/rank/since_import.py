@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.process_setting import FIRST
 from distrain_nb.worker.rank.process_state import TABLE, read, write
@@ -40,7 +41,7 @@ class _Before:
 
     def begin(self) -> None:
         """Keep what the process has before the module's code runs."""
-        self.settings, self.variables = dict(read()), dict(os.environ)
+        self.settings, self.variables = dict(read()), variables()
 
     def __call__(self, _: Any) -> None:
         self._undo_settings()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from distrain_nb.worker.files.folder import TRACKING_FILE
 from distrain_nb.worker.files.tracked import PARENT_TAG, TRACKED_VARIABLE, TRIAL_TAG, Tracked
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 
 # These print the run's identifier.
@@ -74,7 +75,7 @@ def _run(tracked: Tracked) -> str:
 def _answer(program: str, *arguments: str) -> str:
     """Run a Python program and return what it prints. Raises _NotThere if it fails."""
     command = [sys.executable, "-c", program, *arguments]
-    environment = {**os.environ, **_ONCE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**variables(), **_ONCE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
             command,

@@ -21,6 +21,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
     held, log = HeldPort(), folder / "aws.txt"
     port = held.number
     command = [sys.executable, "-m", __name__, str(port), faults.permission, str(faults.busy)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**variables(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with processes.service("S3", command, environment, log, partial(_listens, port), 0.0):
         yield f"http://127.0.0.1:{port}"
 
