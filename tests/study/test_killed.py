@@ -83,7 +83,7 @@ def test_the_process_of_a_study_is_killed_at_every_step(
 ) -> None:
     monkeypatch.setattr("distrain_nb.study.starting.start_process", lambda folder: None)
     monkeypatch.setattr(handle, "start_process", lambda *_: None)
-    monkeypatch.setattr("distrain_nb.backends.remote.carrier_log._TRIES", 1)
+    monkeypatch.setattr("distrain_nb.backends.remote.lock._TRIES", 1)
     monkeypatch.setattr(owning, "TURN_S", 0.01)
     step = 0
     while True:
