@@ -20,12 +20,7 @@ from distrain_nb.study import Study
 from distrain_nb.study import __main__ as process
 from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
-from distrain_nb.worker.files.status import (
-    UNTAKEN,
-    State,
-    is_cancelled_as_untaken,
-    request_cancel,
-)
+from distrain_nb.worker.files.status import UNTAKEN, State, is_cancelled_as_untaken, request_cancel
 from tests.conftest import eventually
 from tests.local.test_crash import CRASHING
 from tests.study.conftest import process_of

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import (
-    REHEARSAL_FILE,
-)
+from distrain_nb.worker.files.folder import REHEARSAL_FILE
 from distrain_nb.worker.files.status import Owner
 
 

@@ -20,11 +20,7 @@ from distrain_nb.backends.remote.rehearsal_step import RehearsalStep
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.program.progress import report, report_to
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.files.folder import (
-    PROGRAM_FOLDER,
-    VERTEX_FILE,
-    VERTEX_REQUEST_FILE,
-)
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER, VERTEX_FILE, VERTEX_REQUEST_FILE
 from distrain_nb.worker.files.tracked import Tracked
 
 _log = logging.getLogger("distrain_nb.backends.remote")

@@ -9,17 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.form import shared_image
-from distrain_nb.layout.formats.pieces import (
-    Imported,
-    MappingReader,
-    present,
-    seconds_of,
-    unchosen,
-    whole_number,
-)
-from distrain_nb.layout.formats.reading import flags, lost_settings
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.commands import flags, lost_settings
+from distrain_nb.layout.formats.images import shared_image
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import MappingReader, present, seconds_of, whole_number
+from distrain_nb.layout.formats.placeholders import unchosen
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.gcloud import lines, shell_word, with_file
@@ -118,8 +113,8 @@ COMMAND = "gcloud ai-platform jobs submit training"
 
 _FILE = "config.yaml"
 _PACKAGE = (
-    f"--package-path {pieces.PACKAGE_PATH}",
-    f"--module-name {pieces.MODULE_NAME}",
+    f"--package-path {placeholders.PACKAGE_PATH}",
+    f"--module-name {placeholders.MODULE_NAME}",
 )
 _OF_SCRIPTS = ("module-name", "package-path", "--")
 _FIELDS = ("count", "machine-type", "image-uri", "accelerator")
@@ -134,10 +129,10 @@ def training_command(layout: Layout) -> str:
     """Write `gcloud ai-platform jobs submit training`: with flags, or with a file for the rest."""
     head = [
         *(() if _has_images(layout) else _PACKAGE),
-        f"--job-dir {pieces.JOB_DIR}",
-        f"--region {shell_word(layout.region or pieces.ITS_REGION)}",
+        f"--job-dir {placeholders.JOB_DIR}",
+        f"--region {shell_word(layout.region or placeholders.ITS_REGION)}",
     ]
-    start = f"{COMMAND} {pieces.ITS_NAME}"
+    start = f"{COMMAND} {placeholders.ITS_NAME}"
     if _needs_config(layout):
         return with_file(start, [*head, f"--config {_FILE}"], training_input(layout), " " * 8)
     tier = f"--scale-tier {shell_word((layout.tier or 'custom').lower().replace('_', '-'))}"

@@ -18,7 +18,8 @@ from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.machine_order import machine_rank
 from distrain_nb.layout.machine_words import accelerators_of, machine_words
-from distrain_nb.layout.place import GpuMachine, Offers, Place, SdkNames
+from distrain_nb.layout.offers import GpuMachine, Offers, SdkNames
+from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool
 from distrain_nb.places.kubernetes import forms as kubernetes

@@ -12,7 +12,7 @@ from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.names import short_name
 from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.mappings import present
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.sagemaker.limits import limit_findings

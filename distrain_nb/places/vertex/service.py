@@ -16,7 +16,7 @@ from distrain_nb.backends.remote.variables import restored_variables
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.layout.formats.form import IMAGE
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.places.vertex import client, request
 from distrain_nb.places.vertex.containers import needed
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines

@@ -25,7 +25,8 @@ from distrain_nb.layout.formats.form import CommandForm, Export, MappingForm, Py
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.machine_order import accelerator_rank
 from distrain_nb.layout.machine_words import Accelerators
-from distrain_nb.layout.place import RETRIES, GpuMachine, Offers, Place, SdkNames
+from distrain_nb.layout.offers import GpuMachine, Offers, SdkNames
+from distrain_nb.layout.place import RETRIES, Place
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.places.kubernetes import forms as kubernetes
@@ -37,12 +38,7 @@ from distrain_nb.places.vertex.forms.python import (
     from_vertex,
     is_for_vertex,
 )
-from distrain_nb.places.vertex.forms.rest import (
-    CREATES,
-    REFUSED,
-    from_request,
-    has_empty_pool,
-)
+from distrain_nb.places.vertex.forms.rest import CREATES, REFUSED, from_request, has_empty_pool
 from distrain_nb.places.vertex.forms.specs import custom_job_spec, from_specs
 from distrain_nb.places.vertex.rules import (
     accelerators,  # noqa: F401

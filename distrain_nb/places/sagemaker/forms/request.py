@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.pieces import (
-    Imported,
-    MappingReader,
-    present,
-    values_at,
-    whole_number,
-)
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import MappingReader, present, values_at, whole_number
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Alternative, Pool
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
@@ -58,7 +53,7 @@ def hyperparameters(
         if name in _MPI_OPTIONS:
             encoded[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
     if distributions.keys() - _WITHOUT_INSTANCE_TYPE and not others:
-        encoded[_INSTANCE_TYPE] = machine or pieces.INSTANCE_TYPE
+        encoded[_INSTANCE_TYPE] = machine or placeholders.INSTANCE_TYPE
     return encoded
 
 
@@ -158,10 +153,10 @@ def estimator_arguments(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     image, has_class = pool.image or layout.image, layout.framework_name in CLASSES
     return present(
-        entry_point=pieces.ENTRY_POINT if has_class else None,
-        role=pieces.ROLE,
-        image_uri=image or (None if has_class else pieces.TRAINING_IMAGE),
-        py_version=pieces.PY_VERSION if has_class and not image else None,
+        entry_point=placeholders.ENTRY_POINT if has_class else None,
+        role=placeholders.ROLE,
+        image_uri=image or (None if has_class else placeholders.TRAINING_IMAGE),
+        py_version=placeholders.PY_VERSION if has_class and not image else None,
         framework_version=layout.framework_version if _versioned(layout) else None,
         instance_count=None if apart else pool.replicas,
         instance_type=None if apart else pool.machine,
@@ -219,14 +214,14 @@ def training_job(layout: Layout) -> dict[str, Json]:
         {} if apart else distributions(layout), pool.machine, others=bool(pool.alternatives)
     )
     return present(
-        TrainingJobName=pieces.TRAINING_JOB_NAME,
+        TrainingJobName=placeholders.TRAINING_JOB_NAME,
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
         AlgorithmSpecification={
-            "TrainingImage": pool.image or layout.image or pieces.TRAINING_IMAGE,
+            "TrainingImage": pool.image or layout.image or placeholders.TRAINING_IMAGE,
             "TrainingInputMode": _INPUT_MODE,
         },
-        RoleArn=pieces.ROLE,
-        OutputDataConfig={"S3OutputPath": pieces.OUTPUT_PATH},
+        RoleArn=placeholders.ROLE,
+        OutputDataConfig={"S3OutputPath": placeholders.OUTPUT_PATH},
         ResourceConfig=resources(layout),
         StoppingCondition=times(layout),
         EnableManagedSpotTraining=layout.spot or None,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import MappingReader, present
+from distrain_nb.layout.formats.mappings import MappingReader, present
 from distrain_nb.layout.formats.python_names import Call
 from distrain_nb.places.sagemaker.forms.request import from_training_job
 from distrain_nb.tuning.choosing import combinations

@@ -13,15 +13,10 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.machine_words import accelerators_of
 from distrain_nb.layout.pool import Alternative, Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
-from distrain_nb.layout.rules.change import pools_with_alternatives
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    repair,
-    standard_scheduling,
-    without_accelerator,
-)
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
+from distrain_nb.layout.rules.repairs import standard_scheduling, without_accelerator
 from distrain_nb.layout.rules.replacements import accelerator_text, tier_pool
+from distrain_nb.layout.rules.variants import pools_with_alternatives
 from distrain_nb.places.sagemaker.rules import rule, warning
 
 

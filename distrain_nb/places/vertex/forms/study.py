@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import MappingReader, camel_keys, present, whole_number
-from distrain_nb.layout.formats.pieces import MappingReader as Part
+from distrain_nb.layout.formats.letter_case import camel_keys
+from distrain_nb.layout.formats.mappings import MappingReader, present, whole_number
+from distrain_nb.layout.formats.mappings import MappingReader as Part
 from distrain_nb.layout.formats.python_names import Call
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.places.vertex.forms.specs import from_specs
