@@ -22,7 +22,7 @@ from distrain_nb.layout.catalog.index import limit
 from distrain_nb.places.sagemaker import options as aws_options
 from distrain_nb.places.sagemaker import studies as sagemaker
 from distrain_nb.places.sagemaker import tuning_request
-from distrain_nb.places.sagemaker.terms import SageMakerOffers
+from distrain_nb.places.sagemaker.offers import SageMakerOffers
 from distrain_nb.places.vertex import options as vertex_options
 from distrain_nb.places.vertex import studies as vertex
 from distrain_nb.places.vertex import validation

@@ -24,7 +24,7 @@ from distrain_nb.layout.formats import (
     read_any,
 )
 from distrain_nb.layout.rules import check
-from distrain_nb.places.ai_platform.forms import training_command
+from distrain_nb.places.ai_platform.forms.gcloud import training_command
 from distrain_nb.places.sagemaker.forms.request import estimator_arguments
 from distrain_nb.places.vertex.forms.gcloud import custom_job_command
 from distrain_nb.places.vertex.forms.specs import worker_pool_specs

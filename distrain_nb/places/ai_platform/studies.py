@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.mappings import MappingReader, present
-from distrain_nb.places.ai_platform.forms import from_training_input
+from distrain_nb.places.ai_platform.forms.training_input import from_training_input
 from distrain_nb.places.ai_platform.study_rules import findings
 from distrain_nb.places.vertex.forms.study import ALGORITHMS, GOALS, SCALES, name_for
 from distrain_nb.tuning.formats.pieces import (

@@ -1,0 +1,1 @@
+"""Written forms of layouts for AI Platform Training."""
