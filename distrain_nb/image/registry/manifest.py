@@ -24,6 +24,8 @@ from distrain_nb.image.registry.documents import (
 if TYPE_CHECKING:
     from distrain_nb.image.layers import Layer
 
+_LONGEST = 300
+
 
 @dataclass(frozen=True)
 class Family:
@@ -44,7 +46,6 @@ DOCKER = Family(
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.image.rootfs.diff.tar.gzip",
 )
-_LONGEST = 300
 ACCEPT = ", ".join((OCI.index, OCI.manifest, DOCKER.index, DOCKER.manifest))
 
 

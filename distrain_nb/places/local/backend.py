@@ -22,11 +22,7 @@ from distrain_nb.places.local.plan import FOLDERS, LocalJob, LocalPlan, plan
 from distrain_nb.places.local.trials import has_begun, job_of_trial, launch_of
 from distrain_nb.places.local.warm import submit_run
 from distrain_nb.worker.data.storage import in_bucket
-from distrain_nb.worker.files.folder import (
-    CHECKPOINTS_FOLDER,
-    LAUNCH_FILE,
-    PROGRAM_FOLDER,
-)
+from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, LAUNCH_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import RUN, Launch
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.tuning import TRIAL
 from distrain_nb.places.local.machine import gpus_of
 from distrain_nb.places.local.plan import LocalJob
-from distrain_nb.worker.files.folder import (
-    HYPERTUNE_FILE,
-    STATUS_FILE,
-)
+from distrain_nb.worker.files.folder import HYPERTUNE_FILE, STATUS_FILE
 from distrain_nb.worker.files.launch import RUN, Launch
 from distrain_nb.worker.files.status import UNTAKEN, Owner, State, Status, request_cancel
 from distrain_nb.worker.machine.gpus import VISIBLE, shares

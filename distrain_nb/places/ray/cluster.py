@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from distrain_nb.backends.checks import Check, Health
 from distrain_nb.backends.remote.service import Denied
@@ -16,15 +15,6 @@ from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
 from distrain_nb.places.ray.dashboard import BRIEF_S, DEFAULT, LOGIN, Dashboard, Headers, is_http
 from distrain_nb.places.ray.demand import GROUP, TYPE, Node
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class ClusterInfo(Protocol):
-        address: str
-        headers: Mapping[str, str] | None
-        cookies: Mapping[str, str] | None
-
 
 KEEP_S = 10.0
 _answers: dict[str, tuple[float, list[Node]]] = {}  # by address: when it was asked, and its answer

@@ -8,17 +8,15 @@ from distrain_nb.layout.formats.form import Export, MappingForm, PythonForm, as_
 from distrain_nb.layout.place import Place
 from distrain_nb.layout.pool import Role
 from distrain_nb.places.kubernetes import forms as kubernetes
+from distrain_nb.places.sagemaker.forms.estimator import estimator_text
 from distrain_nb.places.sagemaker.forms.python import POSITIONS, from_sagemaker, is_for_sagemaker
-from distrain_nb.places.sagemaker.forms.request import (
-    estimator_text,
-    from_training_job,
-    training_job,
-)
+from distrain_nb.places.sagemaker.forms.request import from_training_job, training_job
 from distrain_nb.places.sagemaker.forms.trainer import trainer_text
 from distrain_nb.places.sagemaker.offers import SageMakerOffers
 
 # importing them registers their rules
 from distrain_nb.places.sagemaker.rules import (
+    alternatives,  # noqa: F401
     distributions,  # noqa: F401
     instances,  # noqa: F401
     limits,  # noqa: F401

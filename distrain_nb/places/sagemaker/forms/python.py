@@ -18,7 +18,8 @@ from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.layout import Layout
-from distrain_nb.places.sagemaker.forms.request import CLASSES, InstanceGroup, pools_of
+from distrain_nb.places.sagemaker.forms.estimator import CLASSES, InstanceGroup
+from distrain_nb.places.sagemaker.forms.request import pools_of
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json, Unknown
