@@ -1,1 +1,1 @@
-"""Written forms of layouts for AI Platform Training."""
+"""Written forms of layouts and studies for AI Platform Training."""
