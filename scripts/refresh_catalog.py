@@ -24,7 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from distrain_nb.layout.catalog.tables import DATA, Catalog
+from distrain_nb.layout.catalog.row_reader import DATA
+from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.options import OPTIONS
 
 Difference = Callable[[], list[str]]

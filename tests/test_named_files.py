@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends.remote import collector
+from distrain_nb.backends.remote import output_files
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
@@ -85,7 +85,7 @@ def test_a_result_is_on_disk_before_it_has_its_name(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted)
-    collector.results(Output(), tmp_path, lambda _: None)
+    output_files.results(Output(), tmp_path, lambda _: None)
     assert synced == ["file, draft", "folder, named"]
     assert (tmp_path / "results" / "index.json").read_bytes() == b"[42]"
 

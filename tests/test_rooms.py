@@ -190,7 +190,7 @@ def test_the_name_of_a_class_has_one_meaning() -> None:
 # Where code outside of `places/` may name a cloud.
 NAMING_A_CLOUD = {
     "the fact tables": {"layout.catalog.index", "layout.catalog.lookup",
-                        "layout.catalog.rows", "layout.catalog.tables", "layout.traffic"},
+                        "layout.catalog.rows", "layout.catalog.tables", "layout.reduction_server"},
     "names of places, in the order of lists": {"layout.place", "magics.verbs"},
     "help and examples": {"config", "layout.gain", "layout.layout", "layout.options",
                           "tuning.options"},

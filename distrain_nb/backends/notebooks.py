@@ -1,35 +1,23 @@
-"""Where the notebook runs: what its machine tells of itself, for all who ask.
+"""Managed notebooks: which one this is, and when its machine is shut down.
 
 Nothing here slows a machine that is in no such place: a service is asked only where a file or a
 variable says that there is one.
-
-Who has not answered: not asked again at once, so that a place that is silent slows nothing.
-
-Notebooks on machines that belong to the host of the notebook, and to no project of the user.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from distrain_nb import installed
 from distrain_nb.findings import Finding, Severity
 
-AGAIN_S = 300.0
+# Colab Enterprise sets the first too, and its machines are the user's.
+COLAB, PRODUCT, COLAB_ENTERPRISE = "COLAB_RELEASE_TAG", "VERTEX_PRODUCT", "COLAB_ENTERPRISE"
+# `Interactive`, or `Batch` for a version that is saved.
+KAGGLE = "KAGGLE_KERNEL_RUN_TYPE"
 
-_failures: dict[Hashable, float] = {}
-
-
-def note_failure(of: Hashable) -> None:
-    """Nobody answers, or not to us."""
-    _failures[of] = time.monotonic()
-
-
-def has_failed(of: Hashable) -> bool:
-    """Return whether that was so within the last minutes."""
-    return of in _failures and time.monotonic() < _failures[of] + AGAIN_S
+GROUP = "distrain_nb.notebooks"
 
 
 @dataclass(frozen=True)
@@ -49,12 +37,6 @@ def duration(seconds: float) -> str:
     return f"{hours} h" if hours and not minutes else f"{round(seconds / 60)} min"
 
 
-# Colab Enterprise sets the first too, and its machines are the user's.
-COLAB, PRODUCT, COLAB_ENTERPRISE = "COLAB_RELEASE_TAG", "VERTEX_PRODUCT", "COLAB_ENTERPRISE"
-# `Interactive`, or `Batch` for a version that is saved.
-KAGGLE = "KAGGLE_KERNEL_RUN_TYPE"
-
-
 def hosted_elsewhere(environ: Mapping[str, str]) -> NotebookPlace | None:
     """Kaggle or Colab; None elsewhere. What ends their sessions is told by no variable."""
     if environ.get(KAGGLE):
@@ -62,9 +44,6 @@ def hosted_elsewhere(environ: Mapping[str, str]) -> NotebookPlace | None:
     if environ.get(COLAB) and environ.get(PRODUCT) != COLAB_ENTERPRISE:
         return NotebookPlace("Colab")
     return None
-
-
-GROUP = "distrain_nb.notebooks"
 
 
 def place(environ: Mapping[str, str]) -> NotebookPlace | None:

@@ -18,9 +18,10 @@ from distrain_nb.worker.files.disk import replace_file
 if TYPE_CHECKING:
     from distrain_nb.types import JsonObject
 
-
 CACHE = "cache/prices"
 A_DAY_S = 24 * 3600.0
+
+_LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def cached_answer(name: str, ask: Callable[[], JsonObject]) -> JsonObject:
@@ -28,9 +29,6 @@ def cached_answer(name: str, ask: Callable[[], JsonObject]) -> JsonObject:
     what `ask` raises."""
     with _LOCKS[name]:
         return _cached_answer(private_home() / CACHE / f"{name}.json", ask)
-
-
-_LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def _cached_answer(path: Path, ask: Callable[[], JsonObject]) -> JsonObject:

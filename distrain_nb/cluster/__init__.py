@@ -10,7 +10,8 @@ from distrain_nb.cluster.launchers import (
     process_findings,
     ranks_per_replica,
 )
-from distrain_nb.cluster.spec import Cluster, Rank, ranks, replica_environment, time_limit
+from distrain_nb.cluster.ranks import Rank, ranks, replica_environment, time_limit
+from distrain_nb.cluster.spec import Cluster
 
 __all__ = [
     "PER_GPU",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.cluster.launchers import framework_of, ranks_per_replica
-from distrain_nb.cluster.spec import Cluster, Rank, rank_of
+from distrain_nb.cluster.ranks import Rank, rank_of
+from distrain_nb.cluster.spec import Cluster
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.catalog.index import short_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from packaging.version import Version
 
-from distrain_nb.cluster import packages, releases
+from distrain_nb.cluster import builds, packages, releases
 from distrain_nb.cluster.image_devices import LABEL, devices_in_name
 from distrain_nb.cluster.packages import Reason, Uses
 from distrain_nb.findings import Finding, Fix, Severity
@@ -319,15 +319,15 @@ def _unused(reason: Reason, hardware: Hardware, stock: Stock) -> Finding:
 def _about_required(uses: Uses, hardware: Hardware) -> Iterator[Finding]:
     """Yield findings about required packages that are builds for other devices."""
     for line in uses.required:
-        plain = packages.plain_requirement(line)
-        if hardware.device == GPU and packages.is_cpu_build(line):
+        plain = builds.plain_requirement(line)
+        if hardware.device == GPU and builds.is_cpu_build(line):
             message = (
                 f"{line} computes on the CPU: the {hardware.title} would be paid for and not used; "
                 f"ask for {plain}"
             )
             fix = write_option(line, plain)
             yield _finding("cpu-build", Severity.ERROR, f"--require {line}", message, fix)
-        elif hardware.device == CPU and packages.build_tag(line).startswith("cu"):
+        elif hardware.device == CPU and builds.build_tag(line).startswith("cu"):
             message = f"{line} is built for GPUs, which no pool has; ask for {plain}"
             yield _finding("needless-build", Severity.INFO, f"--require {line}", message)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from distrain_nb.cluster.packages import build_tag, is_cpu_build, name_of
+from distrain_nb.cluster.builds import build_tag, is_cpu_build, name_of
 from distrain_nb.layout.hardware import CPU, GPU, NEURON, TITLES, TPU
 
 # What its maker says, above all else.

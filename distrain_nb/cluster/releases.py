@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from packaging.requirements import Requirement
 
-from distrain_nb.cluster.packages import Uses, name_of, plain_name
+from distrain_nb.cluster.builds import name_of, plain_name
+from distrain_nb.cluster.packages import Uses
 from distrain_nb.layout.releases import older, release
 from distrain_nb.program.requirements import PACKAGES
 

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.cluster.equipment import SCRATCH
 from distrain_nb.errors import ImageError
 from distrain_nb.image.cache import cached_blob
-from distrain_nb.image.registry.manifest import (
-    OCI,
-    Descriptor,
-    ImageConfig,
-    Manifest,
-    digest_of,
-    pick_platform,
-)
+from distrain_nb.image.registry.image_config import ImageConfig
+from distrain_nb.image.registry.manifest import OCI, Descriptor, Manifest, digest_of, pick_platform
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import Unreachable
 

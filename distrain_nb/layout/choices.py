@@ -10,8 +10,9 @@ from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.machine_order import machine_rank
 from distrain_nb.layout.machine_words import machine_words
+from distrain_nb.layout.offers import Offers
 from distrain_nb.layout.options import LAUNCHERS
-from distrain_nb.layout.place import PLACES, Offers, place_of
+from distrain_nb.layout.place import PLACES, place_of
 from distrain_nb.layout.pool import Pool, Role
 
 _EVERYWHERE = {"on": PLACES, "launcher": LAUNCHERS}

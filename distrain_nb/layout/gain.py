@@ -12,8 +12,9 @@ from distrain_nb.layout.choices import roles
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.reduction_server import reduction_pool
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.traffic import Links, Traffic, Way, links_of, reduction_pool, size, ways
+from distrain_nb.layout.traffic import Links, Traffic, Way, links_of, size, ways
 
 # Below this, measurements of one's own are needed to see it.
 _PAYS_FROM = 1.1

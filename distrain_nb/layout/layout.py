@@ -10,10 +10,11 @@ from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
-from distrain_nb.layout.files import plain_yaml, yaml_texts
+from distrain_nb.layout.files import plain_yaml
 from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.text import changed, line, split, texts
+from distrain_nb.layout.yaml_reading import yaml_texts
 
 _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 

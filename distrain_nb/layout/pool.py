@@ -28,6 +28,8 @@ _POOL = re.compile(
 )
 _DISK = re.compile(r"(?P<type>[A-Za-z][\w.-]*)?:?(?P<gb>-?\d+)?")
 
+_EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or just 4 on local"
+
 
 class Role(str, Enum):
     """The role of a pool's replicas. The value is the name of the option that lays it out."""
@@ -163,9 +165,6 @@ def alternatives_of(text: str) -> tuple[Alternative, ...]:
     """Read `|ml.p4d.24xlarge|4*ml.g5.48xlarge`, of which empty parts don't count."""
     parts = (part.rpartition("*") for part in text.split("|") if part)
     return tuple(Alternative(name, int(count) if star else None) for count, star, name in parts)
-
-
-_EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or just 4 on local"
 
 
 def _chosen(text: str | None) -> str | None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.place import Offers, Place
+    from distrain_nb.layout.offers import Offers
+    from distrain_nb.layout.place import Place
     from distrain_nb.layout.pool import Pool
 
 _TRAINING = (Role.PRIMARY, Role.WORKERS)

@@ -10,7 +10,7 @@ from distrain_nb.errors import OptionError, closest, did_you_mean, shown
 from distrain_nb.layout.option import Option
 from distrain_nb.layout.options import BY_FIELD, BY_FLAG, OPTIONS
 from distrain_nb.layout.pool import Pool
-from distrain_nb.layout.traffic import sized_reducers
+from distrain_nb.layout.reduction_server import sized_reducers
 from distrain_nb.layout.words import quoted, words_of
 from distrain_nb.repairs import write_in_option
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.files import check_length
+from distrain_nb.layout.yaml_reading import check_length
 from distrain_nb.repairs import join_lines
 
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.base import Resumes
 from distrain_nb.backends.cost import RunCost
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote import carrier_log
+from distrain_nb.backends.remote import carrier_log, links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.run.annotation import Annotation
@@ -271,7 +271,7 @@ class Run(Waitable[R]):
         with readable(self.record):
             tracked = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
             pages = {name: entry.url for name, entry in tracked.items() if entry and entry.url}
-            return {**carrier_log.read_links(self.folder), **pages}
+            return {**links.read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
         """Return the object that the cloud's own SDK has for its job, as of now:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
-from distrain_nb.backends.remote.carrier_log import NoLock, run_as_owner
+from distrain_nb.backends.remote.lock import NoLock, run_as_owner
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_caused_by_full_disk, wait_for_room

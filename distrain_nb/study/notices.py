@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.carrier_log import carrier_lock
+from distrain_nb.backends.remote.lock import carrier_lock
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import STUDY_FILE, TOLD_FILE
 from distrain_nb.tracking.notify import LOOK_EVERY_S, RunWatch, main

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.backends.plugins import find, title_of
-from distrain_nb.backends.remote.carrier_log import carrier_lock
+from distrain_nb.backends.remote.lock import carrier_lock
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (

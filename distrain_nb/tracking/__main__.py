@@ -8,7 +8,7 @@ import signal
 import sys
 from functools import partial
 
-from distrain_nb.backends.remote.carrier_log import run_as_owner
+from distrain_nb.backends.remote.lock import run_as_owner
 from distrain_nb.config import home
 from distrain_nb.tracking.kinds import Kind, kinds
 from distrain_nb.tracking.request import OWNER_FILE, pending

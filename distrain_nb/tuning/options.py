@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
-from distrain_nb.layout.files import plain_yaml, yaml_texts
+from distrain_nb.layout.files import plain_yaml
 from distrain_nb.layout.option import Option
 from distrain_nb.layout.words import quoted, words_of
+from distrain_nb.layout.yaml_reading import yaml_texts
 from distrain_nb.repairs import with_each, with_option
 from distrain_nb.tuning import text
 from distrain_nb.tuning.spec import Condition, Parameter, StudySpec, Value

@@ -22,7 +22,7 @@ from distrain_nb.layout.catalog.index import limit
 from distrain_nb.places.sagemaker import options as aws_options
 from distrain_nb.places.sagemaker import studies as sagemaker
 from distrain_nb.places.sagemaker import tuning_request
-from distrain_nb.places.sagemaker.terms import SageMakerOffers
+from distrain_nb.places.sagemaker.offers import SageMakerOffers
 from distrain_nb.places.vertex import options as vertex_options
 from distrain_nb.places.vertex import studies as vertex
 from distrain_nb.places.vertex import validation
@@ -32,13 +32,12 @@ from tests.backends.references import REFERENCES, REFUSED, Field, Shape
 
 HOME = Path(distrain_nb.__file__).parent
 # Where findings are made, by what their codes begin with: codes of studies are the same anywhere.
-STUDIES = [HOME / f"places/{name}/studies.py" for name in ("sagemaker", "vertex")]
+STUDIES = [HOME / f"places/{name}/studies.py" for name in ("ai_platform", "sagemaker", "vertex")]
 FILES = {
     "vertex.": sorted({*HOME.glob("places/vertex/*.py")} - {*STUDIES}),
     "sagemaker.": sorted({*HOME.glob("places/sagemaker/*.py")} - {*STUDIES}),
-    "": [*sorted(HOME.glob("tuning/rules/*.py")), *STUDIES,
-         HOME / "places/ai_platform/study_rules.py"],
-}  # fmt: skip
+    "": [*sorted(HOME.glob("tuning/rules/*.py")), *STUDIES],
+}
 # The functions that make a finding, and which of their arguments is its code.
 MAKERS = {"error": 1, "study_warning": 1, "_over": 1, "_error": 0, "_warning": 0, "Finding": 0}
 SHAPES = Session().get_service_model("sagemaker")

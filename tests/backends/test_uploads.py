@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends import uploads
-from distrain_nb.backends.uploads import CACHE, Folder
+from distrain_nb.backends import local_folder
+from distrain_nb.backends.local_folder import CACHE, Folder
 from distrain_nb.config import CONFIG_FILE, private_home
 from distrain_nb.errors import CheckFailed, DistrainError, OptionError
 from distrain_nb.findings import Finding
@@ -60,8 +60,10 @@ def test_only_what_has_changed_is_read_again(
     images: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    hashed = uploads._hash
-    monkeypatch.setattr(uploads, "_hash", lambda file: (read.append(file.name), hashed(file))[1])
+    hashed = local_folder._hash
+    monkeypatch.setattr(
+        local_folder, "_hash", lambda file: (read.append(file.name), hashed(file))[1]
+    )
     before = digest(images)
     assert digest(images) == before
     assert sorted(read) == ["cat/1.txt", "cat/2.txt", "dog/1.txt"]

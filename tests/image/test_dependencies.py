@@ -271,7 +271,8 @@ def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
     from distrain_nb.image.base import Base
     from distrain_nb.image.installed import find_installed
     from distrain_nb.image.registry.client import Registry
-    from distrain_nb.image.registry.manifest import OCI, Descriptor, ImageConfig, Manifest
+    from distrain_nb.image.registry.image_config import ImageConfig
+    from distrain_nb.image.registry.manifest import OCI, Descriptor, Manifest
     from distrain_nb.image.registry.reference import Reference
 
     name = "europe-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"

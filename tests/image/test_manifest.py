@@ -9,15 +9,8 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.layers import write_layer
-from distrain_nb.image.registry.manifest import (
-    DOCKER,
-    OCI,
-    ContainerSettings,
-    ImageConfig,
-    Manifest,
-    digest_of,
-    pick_platform,
-)
+from distrain_nb.image.registry.image_config import ContainerSettings, ImageConfig
+from distrain_nb.image.registry.manifest import DOCKER, OCI, Manifest, digest_of, pick_platform
 
 if TYPE_CHECKING:
     from pathlib import Path

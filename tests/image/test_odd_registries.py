@@ -13,13 +13,8 @@ import pytest
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base import Base, read_base
 from distrain_nb.image.registry.client import Registry, RegistryBlob
-from distrain_nb.image.registry.manifest import (
-    OCI,
-    ContainerSettings,
-    ImageConfig,
-    Manifest,
-    pick_platform,
-)
+from distrain_nb.image.registry.image_config import ContainerSettings, ImageConfig
+from distrain_nb.image.registry.manifest import OCI, Manifest, pick_platform
 from distrain_nb.image.registry.reference import Reference
 from tests.fuzzing import flipped, rounds
 

@@ -30,7 +30,7 @@ from distrain_nb.layout.distributions import (
 )
 from distrain_nb.layout.distributions import LAUNCHERS as DISTRIBUTED
 from distrain_nb.layout.rules import check
-from distrain_nb.places.ai_platform.terms import on_vertex
+from distrain_nb.places.ai_platform.successor import on_vertex
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9

@@ -13,7 +13,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import TABLES, Catalog, current, query, short_name
 from distrain_nb.layout.catalog.index import bandwidth
-from distrain_nb.layout.catalog.tables import DATA
+from distrain_nb.layout.catalog.row_reader import DATA
 from distrain_nb.layout.rules import check
 
 if TYPE_CHECKING:

@@ -15,17 +15,10 @@ from layout_strategies import examples, layouts, whole_layouts
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import PLACES, Layout, Pool, Role
-from distrain_nb.layout.formats import (
-    Export,
-    all_exports,
-    exports,
-    exports_of,
-    left_out,
-    read_any,
-)
+from distrain_nb.layout.formats import Export, all_exports, exports, exports_of, left_out, read_any
 from distrain_nb.layout.rules import check
-from distrain_nb.places.ai_platform.forms import training_command
-from distrain_nb.places.sagemaker.forms.request import estimator_arguments
+from distrain_nb.places.ai_platform.forms.gcloud import training_command
+from distrain_nb.places.sagemaker.forms.estimator import estimator_arguments
 from distrain_nb.places.vertex.forms.gcloud import custom_job_command
 from distrain_nb.places.vertex.forms.specs import worker_pool_specs
 

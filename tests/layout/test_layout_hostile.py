@@ -10,9 +10,9 @@ import pytest
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
-from distrain_nb.layout.files import yaml_texts
 from distrain_nb.layout.formats import exports, read_any
 from distrain_nb.layout.rules import check
+from distrain_nb.layout.yaml_reading import yaml_texts
 from distrain_nb.ui.form import Form
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.view import options, view

@@ -21,7 +21,8 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout import OPTIONS, PLACES, Layout, Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.formats import all_exports, exports_of, left_out, read_any
-from distrain_nb.places.sagemaker.forms.request import distributions, hyperparameters
+from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters
+from distrain_nb.places.sagemaker.forms.request import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,10 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import OPTIONS, Layout, Pool, Role
 from distrain_nb.layout.choices import choices, roles
-from distrain_nb.layout.hardware import totals
+from distrain_nb.layout.reduction_server import multi_region
 from distrain_nb.layout.rules import check
-from distrain_nb.layout.traffic import HOP_S, multi_region, size, traffic
+from distrain_nb.layout.totals import totals
+from distrain_nb.layout.traffic import HOP_S, size, traffic
 
 JOB = Layout.of(
     "vertex",

@@ -17,7 +17,7 @@ from distrain_nb.layout.hardware import CPU, GPU, NEURON, device_in_name, hardwa
 from distrain_nb.layout.rules import check
 from distrain_nb.places.sagemaker import model
 from distrain_nb.places.sagemaker.containers import equipment_of
-from distrain_nb.places.vertex import terms
+from distrain_nb.places.vertex import offers
 from tests.sagemaker.jobs import job
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def newer_aiplatform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     newer.write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
-    terms._of_sdk.cache_clear()
+    offers._of_sdk.cache_clear()
     yield
-    terms._of_sdk.cache_clear()
+    offers._of_sdk.cache_clear()
 
 
 def hosts(machine: str, **more: object) -> Layout:

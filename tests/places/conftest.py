@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends import notebooks
+from distrain_nb.backends import negative_cache
 from distrain_nb.places.sagemaker import sdk_config, studio
 from distrain_nb.places.sagemaker import settings as of_aws
 from distrain_nb.places.vertex import settings as of_google
@@ -38,7 +38,7 @@ def nowhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     }.items():  # fmt: skip
         monkeypatch.setenv(name, str(tmp_path / folder))
     for module, answers in ((google, "_machines"), (studio, "_answers"), (sdk_config, "_from_s3"),
-                            (notebooks, "_failures")):  # fmt: skip
+                            (negative_cache, "_failures")):  # fmt: skip
         monkeypatch.setattr(module, answers, {})  # what other tests' servers have answered
     monkeypatch.setattr(studio, "FILE", tmp_path / "resource-metadata.json")
     monkeypatch.setattr(google, "PRODUCT_FILE", tmp_path / "product_name")

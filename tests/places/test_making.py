@@ -15,8 +15,7 @@ from google.auth.credentials import AnonymousCredentials
 from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.client import client
 from distrain_nb.places.sagemaker.resources import make_bucket as make_s3_bucket
-from distrain_nb.places.vertex import client as rest
-from distrain_nb.places.vertex import resources
+from distrain_nb.places.vertex import resources, rest
 from distrain_nb.places.vertex.client import storage_client
 from distrain_nb.places.vertex.resources import make_bucket, make_repository
 from tests.places.stand_ins import serving

@@ -22,7 +22,7 @@ from distrain_nb.backends.prices import price_of
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.jobs import observed
-from distrain_nb.places.vertex import client
+from distrain_nb.places.vertex import rest
 from distrain_nb.ui.form import Form
 from distrain_nb.ui.form import cost as of_form
 from distrain_nb.worker.files.status import State, Status
@@ -48,7 +48,7 @@ def google(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Server], None]]:
     """Log in to Google Cloud, whose catalogue is at a server; a busy machine has time for it."""
-    monkeypatch.setattr(client, "ASK_S", 600.0)
+    monkeypatch.setattr(rest, "ASK_S", 600.0)
     answer = 200, {"access_token": TOKEN, "expires_in": 3600}, {"Content-Type": "application/json"}
     with serving(lambda request, body: answer) as tokens:
         account = {

@@ -11,7 +11,8 @@ import pytest
 
 import distrain_nb as d
 from distrain_nb.backends.checks import Health
-from distrain_nb.places.ray.dashboard import LOGIN, about
+from distrain_nb.places.ray.cluster import about
+from distrain_nb.places.ray.dashboard import LOGIN
 
 from .conftest import TOKEN, RayCluster, wait_for
 

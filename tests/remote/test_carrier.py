@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.carrier_log import read_links
+from distrain_nb.backends.remote.links import read_links
 from distrain_nb.backends.remote.service import Denied, Observed, Stored
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel

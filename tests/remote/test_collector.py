@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.backends.remote import carrier, collector
+from distrain_nb.backends.remote import carrier, log_writer, output_files
 from distrain_nb.backends.remote.collector import RESTARTING
 from distrain_nb.backends.remote.service import Denied, LogEntry, Stored
 from distrain_nb.backends.remote.submission import Journal
@@ -82,7 +82,7 @@ def test_an_event_file_here_is_the_one_there_as_it_grows_and_is_written_anew(
     there.parent.mkdir()
     for written in (b"one", b"one", b"one two", b"new", b"new file"):
         there.write_bytes(written)
-        collector.events(service, run)
+        output_files.events(service, run)
         assert (run / "tensorboard" / there.name).read_bytes() == written
 
 
@@ -110,14 +110,14 @@ def test_a_carrier_that_comes_after_the_end_changes_nothing(
 def test_lines_that_could_not_be_written_whole_are_written_once(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add, failures = collector.Points.add, [OSError(28, "No space left on device")] * 3
+    add, failures = log_writer.Points.add, [OSError(28, "No space left on device")] * 3
 
-    def full(self: collector.Points, entries: Any, size: int) -> int:
+    def full(self: log_writer.Points, entries: Any, size: int) -> int:
         if entries and failures:
             raise failures.pop()
         return add(self, entries, size)
 
-    monkeypatch.setattr(collector.Points, "add", full)
+    monkeypatch.setattr(log_writer.Points, "add", full)
     carrier.carry(run, HERE)
     assert not failures
     for rank in (0, 1):

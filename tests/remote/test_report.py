@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from distrain_nb.backends.remote.attempts import HangNotes, has_saved_ahead, last_reports, saving
 from distrain_nb.backends.remote.submission import Journal
+from distrain_nb.backends.remote.worker_reports import (
+    HangNotes,
+    has_saved_ahead,
+    last_reports,
+    saving,
+)
 from distrain_nb.worker.files.cause import EXIT, NEAR_LIMIT, PROGRAM, Cause
 from distrain_nb.worker.files.coded_line import CodedLine, read
 

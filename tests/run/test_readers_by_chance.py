@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.backends.remote.carrier_log import read_links, write_links
+from distrain_nb.backends.remote.links import read_links, write_links
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store

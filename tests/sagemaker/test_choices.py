@@ -15,10 +15,11 @@ from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.places.sagemaker.jobs import Instances, observed
+from distrain_nb.places.sagemaker.instances import Instances
+from distrain_nb.places.sagemaker.jobs import observed
 from distrain_nb.places.sagemaker.stand_in import SYNTAX as SAGEMAKER
 from distrain_nb.places.sagemaker.stand_in.instances import check_choices, with_available_instances
-from distrain_nb.places.sagemaker.tuning_request import plan_study
+from distrain_nb.places.sagemaker.tuning_plan import plan_study
 from distrain_nb.places.vertex.stand_in import SYNTAX as VERTEX
 from distrain_nb.rehearsal.failures import ApiError, JobFailed
 from distrain_nb.rehearsal.faults import Faults

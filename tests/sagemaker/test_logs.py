@@ -16,7 +16,8 @@ from botocore.exceptions import ClientError
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.places.sagemaker.client import client
-from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog
+from distrain_nb.places.sagemaker.metrics import MetricDefinitions
 
 pytestmark = pytest.mark.brief
 

@@ -20,7 +20,8 @@ from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import exports_of, read_any
 from distrain_nb.layout.rules import check
-from distrain_nb.places.sagemaker.forms.request import estimator_text, training_job
+from distrain_nb.places.sagemaker.forms.estimator import estimator_text
+from distrain_nb.places.sagemaker.forms.request import training_job
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from tests.sagemaker.jobs import EVERYTHING, P4, PLAN, ROLE, SCRIPT, laid, planned

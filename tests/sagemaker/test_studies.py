@@ -14,7 +14,7 @@ import pytest
 from distrain_nb import rehearsal, study
 from distrain_nb.backends.remote import studies
 from distrain_nb.places.sagemaker.client import client
-from distrain_nb.places.sagemaker.tuning_jobs import StudyService
+from distrain_nb.places.sagemaker.study_service import StudyService
 from distrain_nb.study import Study
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.worker.files.status import State

@@ -13,9 +13,9 @@ from distrain_nb import api, log_metrics, study
 from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.errors import OptionError
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, RUN
-from distrain_nb.places.sagemaker.stand_in.protocol import check
+from distrain_nb.places.sagemaker.stand_in.shapes import check
 from distrain_nb.places.sagemaker.stand_in.tuning_checks import refuse_tuning
-from distrain_nb.places.sagemaker.tuning_request import SageMakerStudyPlan, plan_study
+from distrain_nb.places.sagemaker.tuning_plan import SageMakerStudyPlan, plan_study
 from distrain_nb.tuning import options
 
 from .jobs import EVERYTHING, SCRIPT, laid, planned

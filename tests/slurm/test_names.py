@@ -8,7 +8,8 @@ import pytest
 
 import distrain_nb as d
 from distrain_nb.errors import OptionError
-from distrain_nb.places.slurm.service import LEFT_WITHIN_S, start_failure
+from distrain_nb.places.slurm.service import LEFT_WITHIN_S
+from distrain_nb.places.slurm.states import start_failure
 from tests.conftest import eventually
 from tests.odd_names import ALLOWED, REFUSED
 from tests.slurm.cluster import Cluster

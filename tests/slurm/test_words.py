@@ -12,7 +12,7 @@ from distrain_nb.backends.job import Job
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
-from distrain_nb.places.slurm import commands, queue, service, sinfo
+from distrain_nb.places.slurm import queue, sinfo, squeue, states
 from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.places.slurm.commands import environment, error_text, refusal
 from distrain_nb.places.slurm.options import SlurmOptions
@@ -75,14 +75,14 @@ def test_times(text: str, value: int | None) -> None:
 
 
 def test_jobs_of_a_queue() -> None:
-    rows = commands.read(
+    rows = squeue.read(
         "12|PENDING|Resources|2026-11-26T14:10:00|a|b\n13|RUNNING|None|N/A|c\n"
         "14|PENDING|Nodes required for job are DOWN, DRAINED or reserved|N/A|d\nnonsense\n"
     )
     assert [(row.job, row.state, row.name) for row in rows] == [
         ("12", "PENDING", "a|b"), ("13", "RUNNING", "c"), ("14", "PENDING", "d"),
     ]  # fmt: skip
-    assert rows[0].start == commands.epoch_seconds("2026-11-26T14:10:00") > 0 == rows[1].start
+    assert rows[0].start == squeue.epoch_seconds("2026-11-26T14:10:00") > 0 == rows[1].start
     known = queue.JobList(1.0, rows)
     assert known.row("13", "c") == rows[1] and known.row("13", "of another life") is None
     assert (known.named("a|b"), known.named("x")) == ("12", "")
@@ -92,20 +92,19 @@ def test_jobs_of_a_queue() -> None:
 
 def test_reasons_and_causes() -> None:
     assert (
-        service.reason_text("Resources") == "waiting for nodes"
-        and service.reason_text("None") == ""
+        states.reason_text("Resources") == "waiting for nodes" and states.reason_text("None") == ""
     )
-    assert service.reason_text("QOSMaxJobsPerUserLimit") == (
+    assert states.reason_text("QOSMaxJobsPerUserLimit") == (
         "a limit of the QOS is reached (QOSMaxJobsPerUserLimit)"
     )
-    assert service.reason_text("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith(
+    assert states.reason_text("ReqNodeNotAvail,_UnavailableNodes:node[1-4]").startswith(
         "nodes that it"
     )
-    assert service.reason_text("Something_new") == "Something new"
+    assert states.reason_text("Something_new") == "Something new"
     line = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 %s***"
-    assert service.cause_in(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
-    assert service.cause_in(line % "DUE TO PREEMPTION ") == "PREEMPTED"
-    assert service.cause_in(line % "") == "CANCELLED" and service.cause_in("a rank's line") == ""
+    assert states.cause_in(line % "DUE TO TIME LIMIT ") == "TIMEOUT"
+    assert states.cause_in(line % "DUE TO PREEMPTION ") == "PREEMPTED"
+    assert states.cause_in(line % "") == "CANCELLED" and states.cause_in("a rank's line") == ""
 
 
 def test_a_step_that_srun_ends_as_a_task_has_failed_was_not_cancelled() -> None:
@@ -114,10 +113,10 @@ def test_a_step_that_srun_ends_as_a_task_has_failed_was_not_cancelled() -> None:
         "srun: launch/slurm: _step_signal: Terminating StepId=3.0\n"
     )
     ended = "slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-26T15:04:50 ***\n"
-    assert service.cause_in(failed + ended) == ""
-    assert service.cause_in(ended + failed) == "CANCELLED"
+    assert states.cause_in(failed + ended) == ""
+    assert states.cause_in(ended + failed) == "CANCELLED"
     by_scancel = ended.replace("STEP 3.0", "JOB 3")
-    assert service.cause_in(failed + ended + by_scancel) == "CANCELLED"
+    assert states.cause_in(failed + ended + by_scancel) == "CANCELLED"
 
 
 def test_refusals_name_the_option() -> None:
@@ -296,7 +295,7 @@ def test_data_are_read_by_their_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_the_accounting_says_of_an_end(printed: str, state: str) -> None:
     """As `sacct` printed it where slurmdbd kept accounts; of a job that it takes for a live one,
     and the controller doesn't know any more, the end hasn't come there yet."""
-    assert service.accounting_state(printed) == state
+    assert states.accounting_state(printed) == state
 
 
 def srun_of(line: str, **options: object) -> list[str]:

@@ -20,12 +20,7 @@ from distrain_nb.study import Study
 from distrain_nb.study import __main__ as process
 from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
-from distrain_nb.worker.files.status import (
-    UNTAKEN,
-    State,
-    is_cancelled_as_untaken,
-    request_cancel,
-)
+from distrain_nb.worker.files.status import UNTAKEN, State, is_cancelled_as_untaken, request_cancel
 from tests.conftest import eventually
 from tests.local.test_crash import CRASHING
 from tests.study.conftest import process_of
@@ -83,7 +78,7 @@ def test_the_process_of_a_study_is_killed_at_every_step(
 ) -> None:
     monkeypatch.setattr("distrain_nb.study.starting.start_process", lambda folder: None)
     monkeypatch.setattr(handle, "start_process", lambda *_: None)
-    monkeypatch.setattr("distrain_nb.backends.remote.carrier_log._TRIES", 1)
+    monkeypatch.setattr("distrain_nb.backends.remote.lock._TRIES", 1)
     monkeypatch.setattr(owning, "TURN_S", 0.01)
     step = 0
     while True:

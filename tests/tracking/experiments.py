@@ -11,13 +11,13 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud.aiplatform import initializer
 
 from distrain_nb.places.vertex.client import sdk_client
-from distrain_nb.places.vertex.stand_in.metadata import MetadataService
-from distrain_nb.places.vertex.stand_in.resources import Resources
-from distrain_nb.places.vertex.stand_in.servers import (
+from distrain_nb.places.vertex.stand_in.experiment_servers import (
     metadata_service,
-    serve,
     tensorboard_service,
 )
+from distrain_nb.places.vertex.stand_in.metadata import MetadataService
+from distrain_nb.places.vertex.stand_in.resources import Resources
+from distrain_nb.places.vertex.stand_in.servers import serve
 from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
 
 PROJECT, REGION = "my-project", "us-central1"

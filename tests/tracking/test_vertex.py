@@ -15,7 +15,7 @@ from google.cloud.aiplatform import initializer
 from google.cloud.aiplatform.metadata import metadata
 
 from distrain_nb import api, study
-from distrain_nb.backends.remote.rehearsed import publish_services
+from distrain_nb.backends.remote.rehearsal_services import publish_services
 from distrain_nb.config import Config
 from distrain_nb.places.vertex.experiments import ExperimentsPlace
 from distrain_nb.places.vertex.tracking import VERTEX

@@ -18,7 +18,7 @@ from study_strategies import examples, studies
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Pool
-from distrain_nb.places.ai_platform.studies import hyperparameters
+from distrain_nb.places.ai_platform.forms.study import hyperparameters
 from distrain_nb.places.sagemaker.forms.study import tuning_config
 from distrain_nb.places.vertex.forms.study import tuning_job
 from distrain_nb.tuning.choosing import combinations

@@ -13,7 +13,7 @@ import pytest
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import ProgramFolder
 from distrain_nb.places.vertex.containers import needed
-from distrain_nb.places.vertex.service import PACKAGE_FILE, write_archive
+from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
 
 pytestmark = pytest.mark.slow
 

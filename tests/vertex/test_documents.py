@@ -10,7 +10,7 @@ import pytest
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import read_any
-from distrain_nb.layout.formats.form import IMAGE
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.places.vertex.plan import VertexPlan
 from distrain_nb.places.vertex.request import PACKAGE_MODULE, RUN
 from tests.layout import documents

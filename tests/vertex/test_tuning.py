@@ -15,7 +15,9 @@ from distrain_nb.errors import CheckFailed
 from distrain_nb.layout import Layout
 from distrain_nb.places.vertex.backend import VertexBackend
 from distrain_nb.places.vertex.plan import VertexSpec
-from distrain_nb.places.vertex.tuning import VertexStudy, VertexStudyPlan, _read
+from distrain_nb.places.vertex.study_service import VertexStudy
+from distrain_nb.places.vertex.tuning_jobs import service_trial
+from distrain_nb.places.vertex.tuning_plan import VertexStudyPlan
 from distrain_nb.study import prepare
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import StudySpec
@@ -133,19 +135,22 @@ def test_a_trial_as_the_service_tells_of_it(types: ModuleType) -> None:
             {"step_count": 2, "metrics": [{"metric_id": "val/loss", "value": 1.5}]},
         ],
     )
-    said = _read(trial)
+    said = service_trial(trial)
     assert (said.number, said.state, said.goals, said.steps) == (3, "running", {"val/loss": 1.5}, 2)
     assert dict(said.parameters) == {"lr": 0.5, "kind": "a"}
     trial.state = types.Trial.State.SUCCEEDED
     trial.final_measurement = {"step_count": 1, "metrics": [{"metric_id": "val/loss", "value": 1}]}
-    assert (_read(trial).state, _read(trial).goals) == ("succeeded", {"val/loss": 1.0})
+    assert (service_trial(trial).state, service_trial(trial).goals) == (
+        "succeeded",
+        {"val/loss": 1.0},
+    )
 
 
 def test_the_run_of_a_trial_has_its_output_below_the_studys(types: ModuleType) -> None:
     plan, tuning = study_plan(name="bowl"), "projects/1/locations/us-central1/x/9"
     service = VertexBackend().service(kept(plan.spec()), {}, Path())
     assert isinstance(service, VertexStudy)
-    spec = service.trial_spec(tuning, _read(types.Trial(id="3", custom_job="customJobs/7")))
+    spec = service.trial_spec(tuning, service_trial(types.Trial(id="3", custom_job="customJobs/7")))
     assert (spec.run, spec.bucket) == (f"{plan.spec().run}/3", "my-bucket")
     of_trial = VertexBackend().service(kept(spec), {}, Path())
     assert type(of_trial).__name__ == "VertexService" and isinstance(spec, VertexSpec)

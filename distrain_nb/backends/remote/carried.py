@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from distrain_nb.backends.remote.log_ordering import is_recent
+from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.service import Pace
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import delete_variables

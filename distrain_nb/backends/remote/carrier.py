@@ -18,30 +18,29 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import __version__
 from distrain_nb.backends.cost_watch import CostWatch
 from distrain_nb.backends.plugins import find
-from distrain_nb.backends.remote.attempts import (
-    HangNotes,
-    attempt_label,
-    prepare_request,
-    ranks_alone_warning,
-    saving,
-    start_next_attempt,
-    with_report,
-)
+from distrain_nb.backends.remote.attempts import attempt_label, prepare_request, start_next_attempt
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, CarriedRun, error_line
-from distrain_nb.backends.remote.carrier_log import NoLock, carrier_lock, write_links
 from distrain_nb.backends.remote.collector import Collector, kinds
+from distrain_nb.backends.remote.links import write_links
+from distrain_nb.backends.remote.lock import NoLock, carrier_lock
 from distrain_nb.backends.remote.run_prompts import RunPrompts
 from distrain_nb.backends.remote.sending import Cancelled, send, stage
 from distrain_nb.backends.remote.service import Gone, Observed, Pace, Service
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.backends.remote.variables import delete_variables
+from distrain_nb.backends.remote.worker_reports import (
+    HangNotes,
+    ranks_alone_warning,
+    saving,
+    with_report,
+)
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State, request_cancel
 from distrain_nb.worker.supervisor.deviating import DeviationReader, note_of
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
-    from distrain_nb.backends.remote.rehearsed import RehearsalStep
+    from distrain_nb.backends.remote.rehearsal_step import RehearsalStep
     from distrain_nb.types import JsonObject
 
     # What is done, in words, and how.

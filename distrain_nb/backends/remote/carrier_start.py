@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from distrain_nb.backends.remote.log_ordering import is_recent
+from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.backends.remote.sharing import CARRIER
 from distrain_nb.worker.files.folder import CARRIER_LOG, LOCK_FILE

@@ -8,22 +8,16 @@ is given late, and not lost.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
+
+from distrain_nb.backends.remote.clock import is_recent
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from distrain_nb.backends.remote.service import Cursor
-
-
-def is_recent(moment: float, within_s: float, now: float | None = None) -> bool:
-    """Return whether that (seconds since the epoch) was less than so long ago. What is further
-    ahead than that was not: the clock has gone back since, and by how much nobody knows."""
-    return abs((time.time() if now is None else now) - moment) < within_s
-
 
 NS = 10**9
 

@@ -31,7 +31,7 @@ def packages_to_install(program: PackageNeeds, there: Sequence[str]) -> Iterator
     """
     from packaging.requirements import Requirement
 
-    from distrain_nb.cluster.packages import builds
+    from distrain_nb.cluster.builds import builds
     from distrain_nb.image.requirement_names import requirement_name
 
     taken = {*there, *map(requirement_name, program.required)}
@@ -52,7 +52,7 @@ def packages_in_image(program: PackageNeeds, framework: str | None) -> Iterator[
 
     A base keeps its own framework unless the user asked for another one.
     """
-    from distrain_nb.cluster.packages import builds
+    from distrain_nb.cluster.builds import builds
     from distrain_nb.image.requirement_names import requirement_name
 
     package = PACKAGES.get(framework or "", "")

@@ -1,70 +1,27 @@
-"""A stand-in for a service on this machine, for as long as something is carried to it.
-
-What a rehearsal does before its job runs. It says so itself: a service only gives states.
-"""
+"""A stand-in for a service on this machine, for as long as something is carried to it."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.carried import CarriedRun
 from distrain_nb.backends.remote.carrier import give_up
+from distrain_nb.backends.remote.rehearsal_services import publish_services
+from distrain_nb.backends.remote.rehearsal_step import RehearsalStep
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.program.progress import report, report_to
 from distrain_nb.types import Json, JsonObject
-from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import (
-    PROGRAM_FOLDER,
-    REHEARSAL_FILE,
-    VERTEX_FILE,
-    VERTEX_REQUEST_FILE,
-)
-from distrain_nb.worker.files.status import Owner, Progress, State, Status
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER, VERTEX_FILE, VERTEX_REQUEST_FILE
 from distrain_nb.worker.files.tracked import Tracked
-
-
-class RehearsalStep:
-    """The step that the rehearsal of a run's folder is at.
-
-    It is written into the run's status at once for as long as the rehearsal's own services start,
-    with this process as who answers for the run: nobody else writes there before it is carried.
-    Then the carrier shows it with the state.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._carried = False
-        self._now: Progress | None = None
-
-    def hear(self, step: Progress) -> None:
-        """Take note of a step, from any thread."""
-        before = self._now
-        since = before.since if before and before.phase == step.phase else time.time()
-        self._now = replace(step, since=since)
-        if not self._carried:
-            status = replace(Status.read(self._folder), phase=step.phase, progress=self._now)
-            replace(status, supervisor=Owner.of(os.getpid())).write(self._folder)
-
-    def hand_over(self) -> None:
-        """Start carrying the run: the services are there."""
-        self._now, self._carried = None, True
-
-    def before(self, state: State) -> Progress | None:
-        """Return the step, where a job of that state has not begun to run."""
-        return self._now if state in (State.QUEUED, State.STARTING) else None
-
 
 _log = logging.getLogger("distrain_nb.backends.remote")
 TRACKED_WITHIN_S, LOOK_EVERY_S = 300.0, 0.1
@@ -97,33 +54,6 @@ def rehearse(
         doing.hand_over()
         carry(endpoints, doing)
         wait_for_tracker([folder])
-
-
-@dataclass(frozen=True)
-class Services:
-    """Where a rehearsal's services are, and the process that they end with."""
-
-    endpoints: dict[str, str]
-    owner: Owner
-
-    @classmethod
-    def read(cls, folder: Path) -> Services | None:
-        """Return None before they are there, and when they have ended. Raises `fields.Damaged`."""
-        try:
-            return fields.read(cls, folder / REHEARSAL_FILE)
-        except FileNotFoundError:
-            return None
-
-
-@contextmanager
-def publish_services(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
-    """Have the folder say where the services are that this process has."""
-    path = folder / REHEARSAL_FILE
-    replace_file(path, fields.encode(Services(dict(endpoints), Owner.of(os.getpid()))))
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def wait_for_tracker(folders: Iterable[Path]) -> None:

@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 from distrain_nb.backends.job import Job
+from distrain_nb.backends.local_folder import Folder
 from distrain_nb.backends.remote.options import RemoteOptions
-from distrain_nb.backends.uploads import Folder, Upload
+from distrain_nb.backends.uploads import Upload
 from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
 
 

@@ -61,6 +61,10 @@ START, ATTEMPT, WORKER = "start.py", "attempt", "worker"
 READ_AT_MOST, READ_AT_LEAST = 16 << 20, 16 << 10  # bytes of all logs at a time; of one
 _REPLICA = re.compile(r"(\d+)(?:\.\d+)?")
 
+# The code of the job that this process has laid down last, by the folder of jobs.
+_laid_down: dict[Path, Path] = {}
+_laying_down = threading.Lock()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSpec(Spec):
@@ -374,11 +378,6 @@ class SharedFolderService(ABC, Generic[SpecT]):
             headline = str(CodedLine(FAILED, headline, status.cause.facts()))
         lines = [LogEntry(moment, role, replica, text, "e") for text in (headline, *rest)]
         return lines, {key: True}
-
-
-# The code of the job that this process has laid down last, by the folder of jobs.
-_laid_down: dict[Path, Path] = {}
-_laying_down = threading.Lock()
 
 
 def _is_linked(source: Path, target: Path) -> bool:

@@ -29,6 +29,9 @@ MOST_RUNS = 32  # of a carrier: its threads take turns
 IDLE_S, TURN_S = 5.0, 0.5
 _END = b"\0"  # the end of a path, which contains no NUL
 
+_newest: tuple[_Starter, socket.socket] | None = None
+_handing_over = threading.Lock()
+
 
 @dataclass(frozen=True)
 class _Starter:
@@ -46,10 +49,6 @@ class _Starter:
         except FileNotFoundError:  # it has been deleted
             folder = ""
         return cls(os.getpid(), folder, variables())
-
-
-_newest: tuple[_Starter, socket.socket] | None = None
-_handing_over = threading.Lock()
 
 
 def hand_over(folder: Path) -> None:

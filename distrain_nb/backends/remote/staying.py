@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote import carrier_log
-from distrain_nb.backends.remote.carrier_log import carrier_lock
 from distrain_nb.backends.remote.cells import CellSpec
-from distrain_nb.backends.remote.collector import SERVICE
 from distrain_nb.backends.remote.job_ranks import JobRanks
+from distrain_nb.backends.remote.lock import carrier_lock
+from distrain_nb.backends.remote.log_writer import SERVICE
 from distrain_nb.backends.remote.prompt_relay import PromptRelay
 from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService

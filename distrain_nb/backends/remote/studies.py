@@ -23,7 +23,8 @@ from distrain_nb.backends.remote.carried import CarriedRun, error_line
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
 from distrain_nb.backends.remote.options import RemoteOptionsT
 from distrain_nb.backends.remote.plan import RemotePlan, RemotePlanT
-from distrain_nb.backends.remote.rehearsed import RehearsalStep, rehearse, wait_for_tracker
+from distrain_nb.backends.remote.rehearsal_step import RehearsalStep
+from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import TuningService
 from distrain_nb.backends.remote.submission import Spec, Submission, follow

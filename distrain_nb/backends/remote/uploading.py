@@ -11,7 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.backends.uploads import Folder, LocalFile, Upload
+from distrain_nb.backends.local_folder import Folder, LocalFile
+from distrain_nb.backends.uploads import Upload
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import Progress
 

@@ -26,7 +26,8 @@ from distrain_nb.image.recipe import (
     worker_files,
 )
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
-from distrain_nb.image.registry.manifest import ContainerSettings, Descriptor, Manifest, digest_of
+from distrain_nb.image.registry.image_config import ContainerSettings
+from distrain_nb.image.registry.manifest import Descriptor, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets

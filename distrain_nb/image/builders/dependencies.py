@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from distrain_nb.cluster.packages import CPU_BUILDS, builds, plain_name
+from distrain_nb.cluster.builds import CPU_BUILDS, builds, plain_name
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base import Base
 from distrain_nb.image.builders import uv

@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from distrain_nb.cluster.packages import builds
+from distrain_nb.cluster.builds import builds
 from distrain_nb.errors import ImageError, shown
 from distrain_nb.image.base import read_base
 from distrain_nb.image.image import Image, ImageLayer

@@ -15,68 +15,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
-from distrain_nb.image.registry.auth import (
-    AuthenticationError,
-    RegistryAuth,
-    encryption,
-    refuse_plain,
-)
-from distrain_nb.image.registry.credentials import advice
+from distrain_nb.image.registry.auth import RegistryAuth, encryption, refuse_plain
+from distrain_nb.image.registry.bounds import BLOB, bound
 from distrain_nb.image.registry.manifest import ACCEPT, digest_of
 from distrain_nb.image.registry.reference import Reference, is_loopback
+from distrain_nb.image.registry.refusals import check, reason
 from distrain_nb.image.registry.retry import (
-    BLOB,
     DigestMismatch,
     RegistryError,
     TryAgain,
-    bound,
-    check_busy,
     describe_failure,
     with_retries,
 )
 
 if TYPE_CHECKING:
     from distrain_nb.image.progress import Meter
-
-_LONGEST_REASON = 500
-
-
-def check(response: httpx.Response, action: str, allowed: tuple[int, ...], registry: str) -> None:
-    """Raise RegistryError, with the registry's words and a way out, for any other status."""
-    if response.status_code in allowed:
-        return
-    check_busy(response, action)
-    response.read()
-    if response.status_code in (401, 403):
-        host = response.url.netloc.decode()
-        if response.history and host != response.history[0].url.netloc.decode():
-            raise AuthenticationError(
-                f"{action}: {host}, to which {registry} redirects, doesn't allow it "
-                f"({reason(response)})."
-            )
-        raise AuthenticationError(
-            f"{action}: {registry} doesn't allow it ({reason(response)}). {advice(registry)}"
-        )
-    raise RegistryError(f"{action}: {reason(response)}{_hint(response)}", response.status_code)
-
-
-def _hint(response: httpx.Response) -> str:
-    if response.status_code != 404:
-        return ""
-    if response.request.method == "GET":
-        return ". Is the name right? Some registries also hide what you may not read: log in."
-    return ". Create the repository first: this registry does not create it on a push."
-
-
-def reason(response: httpx.Response) -> str:
-    """Return the registry's own words, else the status."""
-    try:
-        error = response.json()["errors"][0]
-        words = f"{error.get('code', '')} {error.get('message', '')}".strip()
-    except (ValueError, LookupError, TypeError, AttributeError):
-        words = response.reason_phrase
-    return f"{response.status_code} {words}".strip()[:_LONGEST_REASON]
-
 
 _TIMEOUT_S, _CONNECT_S = 300.0, 15.0  # a registry may take long to store a big blob
 _CONNECTIONS = httpx.Limits(max_connections=8)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import httpx
 
@@ -94,41 +94,3 @@ def _final(action: str, error: Exception, attempts: int) -> RegistryError:
     status = error.status if isinstance(error, RegistryError) else 0
     why = str(error) or type(error).__name__
     return RegistryError(f"{action} failed {attempts} times; the last time: {why}", status)
-
-
-BLOB = "distrain_blob"  # marks a request for content of any size
-_MAX_DOCUMENT = 8 << 20
-
-
-def bound(response: httpx.Response) -> None:
-    """Let nothing but a blob be longer than documents are, before it is read: not even an error."""
-    if response.request.method == "HEAD":
-        return
-    if not (response.request.extensions.get(BLOB) and response.status_code in (200, 206)):
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RegistryError(
-                f"{response.url.host} compressed its answer, although asked not to."
-            )
-        response.stream = _Bounded(response.stream, response.url.host)
-
-
-class _Bounded(httpx.SyncByteStream):
-    """A registry's answer, read up to the size of a document."""
-
-    def __init__(self, stream: Any, host: str) -> None:
-        self._stream = stream
-        self._host = host
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for data in self._stream:
-            size += len(data)
-            if size > _MAX_DOCUMENT:
-                raise RegistryError(
-                    f"{self._host} sent more than {_MAX_DOCUMENT:,} bytes, too much for a manifest "
-                    "or a configuration. Is the name right?"
-                )
-            yield data
-
-    def close(self) -> None:
-        self._stream.close()

@@ -7,11 +7,16 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.catalog.accelerator_names import normal
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.catalog.tables import Catalog, normal
+from distrain_nb.layout.catalog.tables import Catalog
 
 if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import BandwidthRule, PrebuiltContainer, Topology
+
+Counts = tuple[int, ...]
+
+_CACHED = 4096
 
 
 def accelerator_name(text: str) -> str:
@@ -32,11 +37,6 @@ def _short_names(catalog: Catalog) -> dict[str, str]:
         if len(form) <= len(short.get(full, full)):
             short[full] = form
     return short
-
-
-Counts = tuple[int, ...]
-
-_CACHED = 4096
 
 
 @lru_cache(maxsize=8)

@@ -2,117 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.layout.catalog import rows
+from distrain_nb.layout.catalog.accelerator_names import accelerator_names
+from distrain_nb.layout.catalog.row_reader import read, row_from
 
 if TYPE_CHECKING:
-    from distrain_nb.layout.catalog.rows import Accelerator
-
-    Row = TypeVar("Row", bound=NamedTuple)
-
     Overrides = Mapping[str, Iterable[Mapping[str, object]]]
-
-_MAKER = re.compile(r"^NVIDIA_(TESLA_)?")
-_MEMORY = re.compile(r"_\d+GB$")
-
-
-def accelerator_names(accelerators: Iterable[Accelerator]) -> dict[str, str]:
-    """Return every way to write each accelerator to its full name; what two could mean is left out.
-
-    A form that keeps more of the name wins: `A100` is NVIDIA_TESLA_A100, though `A100` would also
-    be left of NVIDIA_A100_80GB without its memory.
-    """
-    names: dict[str, str] = {}
-    for forms in zip(*(_forms(row.accelerator) for row in accelerators), strict=True):
-        fresh = [(form, full) for form, full in forms if form not in names]
-        once = [form for form, _ in fresh]
-        names.update((form, full) for form, full in fresh if once.count(form) == 1)
-    return names
-
-
-def normal(name: str) -> str:
-    """Return the spelling that names are compared in."""
-    return name.upper().replace("-", "_")
-
-
-def _forms(full: str) -> Iterator[tuple[str, str]]:
-    yield normal(full), full
-    yield _MAKER.sub("TESLA_" if "TESLA" in full else "", full), full
-    yield _MAKER.sub("", full), full
-    yield _MEMORY.sub("", _MAKER.sub("", full)), full
-
-
-DATA = Path(__file__).parent / "data"
-
-
-def _number(text: str) -> float | None:
-    if not text:
-        return None
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-_CONVERT: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "bool": lambda text: text == "yes",
-    "Int": lambda text: int(text) if text else None,
-    "Float": _number,
-    "Ints": lambda text: tuple(int(item) for item in text.split(";")) if text else (),
-    "Texts": lambda text: tuple(text.split(";")) if text else (),
-}
-
-
-def read(name: str, kind: type[Row]) -> Iterator[Row]:
-    """Yield the rows of `data/NAME.csv`, whose header must be the fields of `kind`."""
-    convert = _converters(kind)
-    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        if next(lines) != list(kind._fields):
-            raise ValueError(f"{name}.csv: the header is not the fields of {kind.__name__}")
-        for line in lines:
-            yield kind._make(turn(cell) for turn, cell in zip(convert, line, strict=True))
-
-
-def row_from(kind: type[Any], values: Mapping[str, object], base: Any = None) -> Any:
-    """Return a row from values by column name, over an existing row or over empty cells.
-
-    Raises ValueError naming a column that the table lacks, or a value that doesn't fit its column.
-    """
-    unknown = sorted(set(values) - set(kind._fields))
-    if unknown:
-        raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(kind._fields)}")
-    cells = {} if base is None else base._asdict()
-    for column, turn in zip(kind._fields, _converters(kind), strict=True):
-        if column in values or base is None:
-            cells[column] = _turned(column, turn, values.get(column))
-    return kind(**cells)
-
-
-def _converters(kind: type[Any]) -> tuple[Callable[[str], Any], ...]:
-    # NamedTuple wraps the postponed annotations of the row types
-    notes: dict[str, Any] = kind.__annotations__
-    return tuple(_CONVERT[getattr(note, "__forward_arg__", note)] for note in notes.values())
-
-
-def _turned(column: str, turn: Callable[[str], Any], value: object) -> Any:
-    try:
-        return turn(_cell(value))
-    except ValueError:
-        raise ValueError(f"invalid {value!r} in the column {column!r}") from None
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ";".join(_cell(part) for part in value)
-    return "" if value is None else str(value)
 
 
 class Table(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.form import Export, as_json
-from distrain_nb.layout.formats.pieces import Imported
+from distrain_nb.layout.formats.imported import Imported
 from distrain_nb.layout.formats.reading import read_any
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import place_of, places

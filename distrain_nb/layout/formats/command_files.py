@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.files import MOST_CHARACTERS, yaml_texts
 from distrain_nb.layout.formats.form import CommandForm
+from distrain_nb.layout.yaml_reading import MOST_CHARACTERS, yaml_texts
 
 _PROMPT = r"[ \t]*(?:[!$][ \t]*)?"
 # What stands around a pasted file: a cell's magic, a fence, the name of the file alone.

@@ -5,45 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats import pieces
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.reduction_server import reduction_image
 from distrain_nb.layout.text import texts
-from distrain_nb.layout.traffic import reduction_image
 
 if TYPE_CHECKING:
-    from distrain_nb.layout.formats.pieces import Imported
+    from distrain_nb.layout.formats.imported import Imported
     from distrain_nb.layout.formats.python_names import Call
     from distrain_nb.layout.formats.python_source import PythonSource
-
-IMAGE = pieces.CONTAINER_IMAGE
-
-
-def image_of(layout: Layout, role: Role, pool: Pool) -> str:
-    """Return the image that a pool runs: its own, the Reduction Server's nearest, or the job's."""
-    if pool.image:
-        return pool.image
-    if role is Role.REDUCERS:
-        return reduction_image(current(), layout.region)
-    return layout.image or IMAGE
-
-
-def shared_image(layout: Layout) -> Layout:
-    """Return the layout with an image that all its pools share as its own, and no needless
-    images."""
-    images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
-    image = images.pop() if len(images) == 1 else None
-    changes: dict[str, object] = {"image": image} if image else {}
-    for role, pool in layout.pools():
-        needless = image if role is not Role.REDUCERS else reduction_image(current(), layout.region)
-        if pool.image == needless:
-            changes[role.value] = replace(pool, image=None)
-    return layout.edited(changes)
-
 
 _PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image", "alternatives")
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MOST_PARTS = 10_000
 _MOST_COPIED = 100_000
 
+MISSING = object()
+
 
 class Unread:
     """A value that only running the text would tell, and the line that makes it unknown."""
@@ -77,9 +79,6 @@ class Mutation:
     key: object
     before: object
     line: int
-
-
-MISSING = object()
 
 
 class PythonNames:

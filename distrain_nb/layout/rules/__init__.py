@@ -9,7 +9,7 @@ from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
-from distrain_nb.layout.rules import machines, positions, unread  # noqa: F401
+from distrain_nb.layout.rules import machines, numbers, positions, unread  # noqa: F401
 from distrain_nb.layout.rules.engine import (
     Edit,
     Rule,

@@ -17,14 +17,9 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.place import Place, place_of, places
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
-from distrain_nb.layout.rules.change import (
-    Change,
-    change,
-    combined_repairs,
-    place_in,
-    with_machine_name,
-)
+from distrain_nb.layout.resolved import ResolvedLayout, resolve
+from distrain_nb.layout.rules.change import Change, change
+from distrain_nb.layout.rules.variants import combined_repairs, place_in, with_machine_name
 
 if TYPE_CHECKING:
     Places: TypeAlias = "tuple[str, ...] | Callable[[Place], bool] | None"
@@ -318,34 +313,3 @@ def _tried(trials: Trials, marks: set[Mark], repairs: Iterable[Repair]) -> tuple
             ranked[repaired] = rank, candidate
     best = sorted(ranked.values(), key=lambda pair: pair[0])
     return tuple(Fix(candidate.label, candidate.edit) for _, candidate in best[:MOST_FIXES])
-
-
-_BARE = {"accelerator": None, "accelerator_count": 0}
-
-
-def without_accelerator(resolved: ResolvedPool) -> Iterator[Repair]:
-    """Offer to remove a pool's accelerator."""
-    yield repair(f"Remove the accelerator from the {resolved.role}", **at(resolved.role, **_BARE))
-
-
-def without_pool(role: Role) -> Iterator[Repair]:
-    """Offer to remove a pool."""
-    yield repair(f"Remove the {role}", **{role.value: None})
-
-
-def no_limit(field: str) -> Iterator[Repair]:
-    """Offer to remove a limit."""
-    yield repair("Set no limit of your own", **{field: None})
-
-
-def standard_scheduling() -> list[Repair]:
-    return [repair("Use standard scheduling", scheduling=None)]
-
-
-def machines_like(model: ResolvedPool, pools: Iterable[ResolvedPool]) -> dict[str, Any]:
-    """Return the machine and accelerators of one pool for others, as `repair` takes them."""
-    return {
-        f"{other.role.value}__{field}": getattr(model.pool, field)
-        for other in pools
-        for field in ("machine", "accelerator", "accelerator_count")
-    }

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from distrain_nb.layout.catalog.accelerator_names import normal
 from distrain_nb.layout.catalog.index import short_name
-from distrain_nb.layout.catalog.tables import Catalog, normal
+from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.machine_order import accelerator_rank, machine_rank
 from distrain_nb.layout.machine_words import Accelerators, accelerators_of
-from distrain_nb.layout.place import GpuMachine
+from distrain_nb.layout.offers import GpuMachine
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool, resolve
 from distrain_nb.layout.rules.engine import Edit, Repair, at, repair

@@ -8,7 +8,8 @@ from functools import partial
 from distrain_nb.layout.catalog.rows import LegacyMachine
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair, without_accelerator
+from distrain_nb.layout.rules.engine import Problem, Repair, named_rule, repair
+from distrain_nb.layout.rules.repairs import without_accelerator
 from distrain_nb.layout.rules.replacements import successors
 
 rule = partial(named_rule, on=("ai-platform",))

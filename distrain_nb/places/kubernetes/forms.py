@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.current import current
 from distrain_nb.layout.files import data_yaml
-from distrain_nb.layout.formats.form import Export, MappingForm, image_of, shared_image
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, whole_number
+from distrain_nb.layout.formats.form import Export, MappingForm
+from distrain_nb.layout.formats.images import image_of, shared_image
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import MappingReader, present, whole_number
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 

@@ -17,7 +17,7 @@ from distrain_nb.cluster import (
     ranks,
     ranks_per_replica,
 )
-from distrain_nb.cluster.spec import Rank
+from distrain_nb.cluster.ranks import Rank
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role

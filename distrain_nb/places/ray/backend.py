@@ -37,7 +37,7 @@ class RayBackend(StayingBackend[RayOptions, "RayPlan"]):
 
     def machine(self, job: RayJob) -> Mapping[str, str]:
         """Ask the cluster for its nodes, within seconds."""
-        from distrain_nb.places.ray.dashboard import nodes
+        from distrain_nb.places.ray.cluster import nodes
         from distrain_nb.places.ray.plan import CLUSTER, TROUBLE, address_of
 
         try:
@@ -52,7 +52,7 @@ class RayBackend(StayingBackend[RayOptions, "RayPlan"]):
         return {"address": address_of(job)}
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
-        from distrain_nb.places.ray.dashboard import offers
+        from distrain_nb.places.ray.cluster import offers
 
         return offers(layout, path)
 
@@ -80,7 +80,7 @@ class RayBackend(StayingBackend[RayOptions, "RayPlan"]):
 
     def access(self, settled: Settled) -> Iterator[Check]:
         """Say which cluster answers, and what it has."""
-        from distrain_nb.places.ray.dashboard import about
+        from distrain_nb.places.ray.cluster import about
 
         address = settled.get("address")
         yield from about(str(address.value) if address else "", os.environ)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.choices import Choice
     from distrain_nb.places.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.places.sagemaker.service import SageMakerService
-    from distrain_nb.places.sagemaker.tuning_request import SageMakerStudyPlan
+    from distrain_nb.places.sagemaker.tuning_plan import SageMakerStudyPlan
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
 
@@ -137,7 +137,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
     def plan_study(self, plan: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
         """Return the request for a study. Raises OptionError for a study without a goal."""
-        from distrain_nb.places.sagemaker.tuning_request import plan_study
+        from distrain_nb.places.sagemaker.tuning_plan import plan_study
 
         return plan_study(plan, spec)
 
@@ -167,7 +167,7 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
 
         sagemaker_spec = SageMakerSpec.of(spec)
         if sagemaker_spec.study or (sagemaker_spec.job and sagemaker_spec.run):
-            from distrain_nb.places.sagemaker.tuning_jobs import StudyService, TrialService
+            from distrain_nb.places.sagemaker.study_service import StudyService, TrialService
 
             return (StudyService if sagemaker_spec.study else TrialService)(
                 sagemaker_spec, endpoints

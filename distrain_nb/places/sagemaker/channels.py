@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.mappings import present
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json

@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING
 from distrain_nb.backends.remote.delivery import files_of_worker, pack
 from distrain_nb.backends.remote.needed_packages import packages_to_install
 from distrain_nb.layout import Layout
+from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters as of_distribution
 from distrain_nb.places.sagemaker.forms.request import distributions, hosts
-from distrain_nb.places.sagemaker.forms.request import hyperparameters as of_distribution
 from distrain_nb.places.sagemaker.names import REGION, RUN
 from distrain_nb.program.requirements import PACKAGES
 
@@ -27,6 +27,19 @@ STARTS = frozenset({"sagemaker_program", "sagemaker_submit_directory"})
 
 # The model as TensorFlow's container names it: in S3, or where MPI's ranks have it on disk.
 _MODEL_DIR = "/opt/ml/model"
+
+_ENTRY_SCRIPT = """\
+import os
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+os.environ["DISTRAIN_PROGRAM"] = os.path.join(here, "program")
+sys.path.insert(0, here)
+
+from distrain_nb.worker.replica.script import main
+
+sys.exit(main())
+"""
 
 
 def hyperparameters(
@@ -50,20 +63,6 @@ def hyperparameters(
         on_disk = {"mpi", "smdistributed"} & {name.partition(".")[0] for name in named}
         values["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
     return values
-
-
-_ENTRY_SCRIPT = """\
-import os
-import sys
-
-here = os.path.dirname(os.path.abspath(__file__))
-os.environ["DISTRAIN_PROGRAM"] = os.path.join(here, "program")
-sys.path.insert(0, here)
-
-from distrain_nb.worker.replica.script import main
-
-sys.exit(main())
-"""
 
 
 def write_archive(program: ProgramFolder, framework: str | None, file: IO[bytes]) -> None:

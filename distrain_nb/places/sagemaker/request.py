@@ -16,8 +16,8 @@ from distrain_nb.image.recipe import ENTRYPOINT
 from distrain_nb.layout import Layout
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.mappings import present
 from distrain_nb.places.sagemaker import delivery as script
 from distrain_nb.places.sagemaker import options
 from distrain_nb.places.sagemaker.channels import Channel
@@ -163,7 +163,7 @@ def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
     metrics = options.metrics(job.options.metric)
     starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
     return present(
-        TrainingImage=start.image or pieces.TRAINING_IMAGE,
+        TrainingImage=start.image or placeholders.TRAINING_IMAGE,
         TrainingInputMode="File",
         ContainerEntrypoint=starts.get(start.delivery),
         MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],

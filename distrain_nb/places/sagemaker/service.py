@@ -13,8 +13,10 @@ from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import JsonT, fill_placeholders
 from distrain_nb.places.sagemaker.client import client, plain_words
 from distrain_nb.places.sagemaker.delivery import write_archive
-from distrain_nb.places.sagemaker.jobs import Instances, TrainingJobs
-from distrain_nb.places.sagemaker.logs import GROUP, JobLog, MetricDefinitions
+from distrain_nb.places.sagemaker.instances import Instances
+from distrain_nb.places.sagemaker.jobs import TrainingJobs
+from distrain_nb.places.sagemaker.logs import GROUP, JobLog
+from distrain_nb.places.sagemaker.metrics import MetricDefinitions
 from distrain_nb.places.sagemaker.names import ACCOUNT, IMAGE, SOURCE
 from distrain_nb.places.sagemaker.plan import SageMakerSpec
 from distrain_nb.places.sagemaker.regions import partition_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.formats.form import as_json
-from distrain_nb.places.sagemaker.forms import study
+from distrain_nb.places.sagemaker.forms import study_python
 from distrain_nb.places.sagemaker.forms.study import from_tuning_config, tuning_config
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.place import StudyForm, StudyPlace
@@ -53,6 +53,8 @@ MOST_STEPS = 20_000  # of hyperband's MaxResource
 # "Resource limits for automatic model tuning": what an account has at first, and at most.
 PARALLEL = (10, 100)
 TRIALS, RANDOM_TRIALS = 750, 10_000
+
+_KEYS = ("HyperParameterTuningJobConfig", "ParameterRanges", "ResourceLimits")
 
 
 def findings(spec: StudySpec) -> Iterator[Finding]:
@@ -184,8 +186,6 @@ def _over(
     return study_warning(where, code, message, fix)
 
 
-_KEYS = ("HyperParameterTuningJobConfig", "ParameterRanges", "ResourceLimits")
-
 STUDIES = StudyPlace(
     findings,
     (
@@ -200,5 +200,5 @@ STUDIES = StudyPlace(
         "SageMaker's HyperParameterTuningJobConfig in JSON",
         "a HyperparameterTuner of its SDK in Python",
     ),
-    study.STUDIES,
+    study_python.STUDIES,
 )

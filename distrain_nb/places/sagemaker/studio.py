@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.notebooks import NotebookPlace, has_failed, note_failure
+from distrain_nb.backends.negative_cache import has_failed, note_failure
+from distrain_nb.backends.notebooks import NotebookPlace
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject

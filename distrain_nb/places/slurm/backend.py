@@ -98,9 +98,9 @@ class SlurmBackend(StayingBackend[SlurmOptions, "SlurmPlan"]):
 
     def offers(self, layout: Layout, path: str) -> Iterable[Choice]:
         """Return the GPUs that nodes have."""
-        from distrain_nb.places.slurm import sinfo
+        from distrain_nb.places.slurm import choices
 
-        return sinfo.gres(layout, path)
+        return choices.gres(layout, path)
 
     def about(self, layout: Layout, texts: Mapping[str, str]) -> Iterable[Finding]:
         from distrain_nb.places.slurm import validation

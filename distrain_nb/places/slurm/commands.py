@@ -7,12 +7,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from distrain_nb.backends.remote.service import Unanswered
 from distrain_nb.errors import DistrainError
+from distrain_nb.places.slurm.squeue import COMMAND, WAITING, QueuedJob, read
 from distrain_nb.secrets import is_secret
 
 PATIENCE_S = 60.0
@@ -55,6 +54,11 @@ _BLAMED = (
     (r"--cpus-per-task|cpu count", "cpus-per-task"),
     (r"node count|--nodes", "nodes"),
 )
+
+# Partition, default (with *), state, longest time, nodes of a job, number of these nodes, their
+# state, CPUs, memory in MB, GRES, features.
+NODES = "%R|%P|%a|%l|%s|%D|%T|%c|%m|%G|%f"
+_BRIEF_S, _ACCOUNTS_S = 5.0, 10.0
 
 
 class ControllerUnreachable(Unanswered):
@@ -123,49 +127,6 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
         if (name in _CLUSTER or not _OF_SLURM.match(name))
         and (name in _CLUSTER or not is_secret(name, value))
     }
-
-
-FORMAT = "%i|%T|%r|%S|%j"
-COMMAND = ("squeue", "--me", "--noheader", "--states=all", "--format", FORMAT)
-# All that wait, of everybody, those first whose turn is first: asked for more seldom.
-WAITING = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format", "%i|%P")
-
-
-@dataclass(frozen=True)
-class QueuedJob:
-    """A job: `state` and `reason` in Slurm's words, `start` in seconds since the epoch, 0 where it
-    isn't known."""
-
-    job: str
-    state: str
-    reason: str
-    start: float
-    name: str
-
-
-def read(text: str) -> tuple[QueuedJob, ...]:
-    """Return the jobs in what `COMMAND` prints. A name may have any sign in it, so it is last."""
-    rows = []
-    for line in text.splitlines():
-        parts = line.split("|", FORMAT.count("|"))
-        if len(parts) > FORMAT.count("|"):
-            job, state, reason, start, name = parts
-            rows.append(QueuedJob(job, state, reason, epoch_seconds(start), name))
-    return tuple(rows)
-
-
-def epoch_seconds(text: str) -> float:
-    """Return `2026-11-25T22:57:18`, a local time, in seconds; 0 for `N/A` and `Unknown`."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0
-
-
-# Partition, default (with *), state, longest time, nodes of a job, number of these nodes, their
-# state, CPUs, memory in MB, GRES, features.
-NODES = "%R|%P|%a|%l|%s|%D|%T|%c|%m|%G|%f"
-_BRIEF_S, _ACCOUNTS_S = 5.0, 10.0
 
 
 class Commands:

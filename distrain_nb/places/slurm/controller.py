@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.places.slurm.commands import Commands, QueuedJob
+from distrain_nb.places.slurm.commands import Commands
+from distrain_nb.places.slurm.squeue import QueuedJob
 
 
 class Controller(Protocol):

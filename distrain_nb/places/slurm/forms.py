@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.formats.pieces import Imported
+from distrain_nb.layout.formats.imported import Imported
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
 from distrain_nb.places.slurm import sbatch

@@ -11,7 +11,8 @@ from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout
 from distrain_nb.layout.choices import Choice
-from distrain_nb.places.slurm import sbatch, sinfo
+from distrain_nb.places.slurm import choices, sbatch
+from distrain_nb.places.slurm.container import RUNNERS
 from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
@@ -19,8 +20,36 @@ if TYPE_CHECKING:
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
 
-
-RUNNERS = ("apptainer", "pyxis")
+# Options that the run sets itself, with the option of the cell that decides each.
+_OF_THE_RUN = {
+    "array": "a run is one job: --tune makes many",
+    "ntasks": "--workers says how many nodes, -n how many ranks each has",
+    "ntasks-per-core": "-n says how many ranks a node has",
+    "ntasks-per-gpu": "-n says how many ranks a node has",
+    "ntasks-per-node": "-n says how many ranks a node has",
+    "ntasks-per-socket": "-n says how many ranks a node has",
+    "nodes": "--workers says how many nodes",
+    "job-name": "--name gives the name",
+    "output": "the run's log has what the job prints",
+    "error": "the run's log has what the job prints",
+    "chdir": "the job works in the notebook's folder",
+    "wrap": "the cell is what runs",
+    "test-only": "--dry-run submits nothing",
+    "help": "--dry-run shows the script",
+    "usage": "--dry-run shows the script",
+    "version": "`%distrain doctor` shows it",
+    "wait": "--wait has the cell wait",
+    "requeue": "--retries submits a job again",
+    "signal": "--signal-before N has ranks save ahead of the time limit",
+    "clusters": "the notebook's variable SLURM_CLUSTERS says which cluster",
+    "export-file": "--env sets variables",
+}
+_OWN_NAMES = {
+    "cpus-per-task": "--cpus",
+    "mem": "--memory",
+    "time": "--timeout",
+    "gres": "--workers",
+}
 
 
 def _runners(_: Layout) -> Iterator[Choice]:
@@ -34,12 +63,12 @@ class SlurmOptions(RemoteOptions):
 
     partition: str = option(
         "NAME", "partition whose nodes to use", "",
-        setting="slurm_partition", label="Partition", choices=sinfo.partition_choices,
+        setting="slurm_partition", label="Partition", choices=choices.partition_choices,
         request=("--partition",),
     )  # fmt: skip
     constraint: str = option(
         "FEATURES", "features that every node must have", "",
-        label="Constraint", choices=sinfo.features, request=("--constraint",),
+        label="Constraint", choices=choices.features, request=("--constraint",),
     )  # fmt: skip
     cpus: str = option(
         "N", "CPUs of each node (default: one a rank)", "", label="CPUs",
@@ -102,38 +131,6 @@ def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
         yield "exclusive", ""
 
 
-# Options that the run sets itself, with the option of the cell that decides each.
-_OF_THE_RUN = {
-    "array": "a run is one job: --tune makes many",
-    "ntasks": "--workers says how many nodes, -n how many ranks each has",
-    "ntasks-per-core": "-n says how many ranks a node has",
-    "ntasks-per-gpu": "-n says how many ranks a node has",
-    "ntasks-per-node": "-n says how many ranks a node has",
-    "ntasks-per-socket": "-n says how many ranks a node has",
-    "nodes": "--workers says how many nodes",
-    "job-name": "--name gives the name",
-    "output": "the run's log has what the job prints",
-    "error": "the run's log has what the job prints",
-    "chdir": "the job works in the notebook's folder",
-    "wrap": "the cell is what runs",
-    "test-only": "--dry-run submits nothing",
-    "help": "--dry-run shows the script",
-    "usage": "--dry-run shows the script",
-    "version": "`%distrain doctor` shows it",
-    "wait": "--wait has the cell wait",
-    "requeue": "--retries submits a job again",
-    "signal": "--signal-before N has ranks save ahead of the time limit",
-    "clusters": "the notebook's variable SLURM_CLUSTERS says which cluster",
-    "export-file": "--env sets variables",
-}
-_OWN_NAMES = {
-    "cpus-per-task": "--cpus",
-    "mem": "--memory",
-    "time": "--timeout",
-    "gres": "--workers",
-}
-
-
 def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[str, str]:
     """Return the options of `--sbatch` by name. Each text is read like a line of a script.
 
@@ -163,43 +160,3 @@ def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[s
 
 def _not_sbatch(text: str, why: str) -> OptionError:
     return OptionError(f"invalid --sbatch {shown(text)}: {why}")
-
-
-def container_command(job: SlurmJob, folder: str, gres: str) -> list[str]:
-    """Return the words between `srun` and a command that runs in the job's image.
-
-    These are options of Pyxis, or Apptainer's own command. The container has the job's folder, the
-    working folder and the folders of `--mount`. Raises OptionError.
-    """
-    image, runner = job.layout.image, job.options.container
-    if runner not in RUNNERS:
-        raise OptionError(f"invalid --container {runner!r}: expected {' or '.join(RUNNERS)}")
-    if not image:
-        return []
-    folders = list(dict.fromkeys([folder, str(job.folder), *job.options.mount]))
-    for path in folders:
-        if not path.startswith("/") or set(path) & set(",:"):
-            raise OptionError(f"invalid --mount {path!r}: expected a whole path without , and :")
-    if runner == "pyxis":
-        mounts = ",".join(f"{path}:{path}" for path in folders)
-        return [
-            f"--container-image={_for_enroot(image)}",
-            f"--container-mounts={mounts}",
-            f"--container-workdir={job.folder}",
-        ]
-    devices = [] if not gres.startswith("gpu") else ["--rocm" if ":mi" in gres else "--nv"]
-    source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"
-    command = ["apptainer", "exec", *devices, "--bind", ",".join(folders)]
-    return [*command, "--pwd", str(job.folder), source]
-
-
-def _for_enroot(image: str) -> str:
-    """Return an image's name as Enroot expects it.
-
-    A `#` ends the registry, which has a dot or a port, or is localhost.
-    """
-    registry, slash, rest = image.partition("/")
-    named = "." in registry or ":" in registry or registry == "localhost"
-    if image.startswith(("/", ".")) or "://" in image or "#" in image or not (slash and named):
-        return image
-    return f"{registry}#{rest}"

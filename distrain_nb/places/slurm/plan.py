@@ -14,8 +14,9 @@ from distrain_nb.cluster.launchers import PER_GPU
 from distrain_nb.config import path_named
 from distrain_nb.findings import Finding
 from distrain_nb.places.slurm import forms, rest_bodies, sbatch, validation
+from distrain_nb.places.slurm.container import container_command
 from distrain_nb.places.slurm.controller import read_url
-from distrain_nb.places.slurm.options import container_command, more_sbatch_options
+from distrain_nb.places.slurm.options import more_sbatch_options
 
 if TYPE_CHECKING:
     from distrain_nb.places.slurm.options import SlurmJob
@@ -26,6 +27,9 @@ API, TROUBLE = "api", "trouble"  # slurmrestd's version, or why it refuses
 # The PATH of a machine without Slurm's commands may not lead to them on a node, whose login shells
 # know. What a profile prints ends up before the slash, in a folder that isn't there.
 FIND_SRUN = "command -v srun > /dev/null || PATH=$PATH:$($BASH -lc 'echo /:$PATH')"
+
+_ENDS_ALL = "--kill-on-bad-exit=1"
+_GOES_ON = ("--kill-on-bad-exit=0", "--no-kill", "--wait=0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +134,6 @@ def held(spec: SlurmSpec) -> SlurmSpec:
     text = spec.script.replace(_ENDS_ALL, goes_on, 1)
     head, _, rest = text.partition("\n")
     return replace(spec, script=f"{head}\n#SBATCH --no-kill\n{rest}")
-
-
-_ENDS_ALL = "--kill-on-bad-exit=1"
-_GOES_ON = ("--kill-on-bad-exit=0", "--no-kill", "--wait=0")
 
 
 def script(

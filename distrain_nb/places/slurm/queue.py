@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm.commands import QueuedJob
+from distrain_nb.places.slurm.squeue import QueuedJob
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 

@@ -29,7 +29,6 @@ from distrain_nb.places.slurm.commands import (
     PATIENCE_S,
     TOKEN,
     ControllerUnreachable,
-    QueuedJob,
     Refused,
     UnverifiedServer,
     environment,
@@ -46,6 +45,7 @@ from distrain_nb.places.slurm.rest_bodies import (
     queued,
     state_of,
 )
+from distrain_nb.places.slurm.squeue import QueuedJob
 
 if TYPE_CHECKING:
     from distrain_nb.places.slurm.rest_bodies import Reply

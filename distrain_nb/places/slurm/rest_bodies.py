@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.places.slurm.commands import QueuedJob
 from distrain_nb.places.slurm.forms import clock, megabytes, seconds
+from distrain_nb.places.slurm.squeue import QueuedJob
 
 if TYPE_CHECKING:
     from distrain_nb.types import JsonObject

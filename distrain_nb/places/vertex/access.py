@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from google.auth.exceptions import GoogleAuthError
 
 from distrain_nb.backends.checks import Check, Health, allowed
-from distrain_nb.places.vertex.client import Api, NoAnswer, login
+from distrain_nb.places.vertex.rest import Api, NoAnswer, login
 from distrain_nb.places.vertex.settings import NO_ACCOUNT, login_of, own_bucket, own_repository
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.settings import Settled
     from distrain_nb.places.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.places.vertex.service import VertexService
-    from distrain_nb.places.vertex.tuning import VertexStudyPlan
+    from distrain_nb.places.vertex.tuning_plan import VertexStudyPlan
     from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
 
@@ -115,7 +115,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
         return str(ExperimentsPlace(settings.project, settings.region, rehearsed=rehearsed))
 
     def plan_study(self, plan: VertexPlan, spec: StudySpec) -> VertexStudyPlan:
-        from distrain_nb.places.vertex.tuning import VertexStudyPlan
+        from distrain_nb.places.vertex.tuning_plan import VertexStudyPlan
 
         return VertexStudyPlan(plan, spec)
 
@@ -145,7 +145,7 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
 
         vertex_spec = VertexSpec.of(spec)
         if vertex_spec.study:
-            from distrain_nb.places.vertex.tuning import VertexStudy
+            from distrain_nb.places.vertex.study_service import VertexStudy
 
             return VertexStudy(vertex_spec, endpoints)
         if vertex_spec.run or not vertex_spec.job:

@@ -18,7 +18,7 @@ from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.catalog.rows import PrebuiltContainer
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.hardware import TPU, hardware_of
-from distrain_nb.layout.traffic import multi_region
+from distrain_nb.layout.reduction_server import multi_region
 from distrain_nb.program.requirements import PACKAGES
 
 if TYPE_CHECKING:

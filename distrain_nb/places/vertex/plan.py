@@ -19,7 +19,8 @@ from distrain_nb.findings import Finding
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.files import data_yaml
-from distrain_nb.layout.formats.form import IMAGE, as_json
+from distrain_nb.layout.formats.form import as_json
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.layout.hardware import AMD64, hardware_of
 from distrain_nb.places.vertex import options, request
 from distrain_nb.places.vertex.containers import equipment_of, needed

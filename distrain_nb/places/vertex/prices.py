@@ -17,7 +17,7 @@ from distrain_nb.backends.price import HOURS_A_MONTH, NoPrice, Price
 from distrain_nb.backends.price_list import cached_answer
 from distrain_nb.layout import Layout
 from distrain_nb.layout.resolved import ResolvedPool, resolve
-from distrain_nb.places.vertex.client import Api
+from distrain_nb.places.vertex.rest import Api
 from distrain_nb.places.vertex.settings import login_of
 
 if TYPE_CHECKING:

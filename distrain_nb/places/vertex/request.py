@@ -13,8 +13,8 @@ from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain_variables, secrets
 from distrain_nb.cluster import time_limit
 from distrain_nb.layout import Pool, Role
-from distrain_nb.layout.formats.form import IMAGE, image_of
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.images import IMAGE, image_of
+from distrain_nb.layout.formats.mappings import present
 from distrain_nb.places.vertex import options
 from distrain_nb.places.vertex.forms import study as studies
 from distrain_nb.places.vertex.forms.specs import machine_spec, scheduling, worker_pool_specs

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from google.api_core import exceptions
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.vertex.client import Api, plain_words
+from distrain_nb.places.vertex.client import plain_words
+from distrain_nb.places.vertex.rest import Api
 
 if TYPE_CHECKING:
     from google.cloud.storage import Client

@@ -9,16 +9,15 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
-from distrain_nb.backends.remote.delivery import files_of_worker, pack
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.remote.submission import fill_placeholders
 from distrain_nb.backends.remote.variables import restored_variables
 from distrain_nb.image import CloudBuild
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.layout.formats.form import IMAGE
+from distrain_nb.layout.formats.images import IMAGE
 from distrain_nb.places.vertex import client, request
-from distrain_nb.places.vertex.containers import needed
+from distrain_nb.places.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.places.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.places.vertex.logs import read
 from distrain_nb.places.vertex.plan import VertexSpec
@@ -37,54 +36,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.delivery import ProgramFolder
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
-
-
-PACKAGE_NAME = "distrain_program"
-PACKAGE_FILE = f"{PACKAGE_NAME}-0.tar.gz"
-
-_TASK = """\
-import os
-import runpy
-from pathlib import Path
-
-os.environ["DISTRAIN_PROGRAM"] = str(Path(__file__).parent / "program")
-runpy.run_module("distrain_nb.worker", run_name="__main__")
-"""
-_SETUP = """\
-from pathlib import Path
-
-from setuptools import find_packages, setup
-
-PROGRAM = [str(p.relative_to("{name}")) for p in Path("{name}/program").rglob("*") if p.is_file()]
-
-setup(
-    name="{name}",
-    version="0",
-    packages=find_packages(exclude=["{name}.program*"]),
-    package_data={{"{name}": PROGRAM}},
-    install_requires={requirements!r},
-)
-"""
-
-
-def write_archive(program: ProgramFolder, base: str, file: IO[bytes]) -> None:
-    """Write a source distribution whose module `distrain_program.task` runs the program; `base` is
-    the container that installs it."""
-    requirements = list(needed(program, base))
-    texts = {
-        "setup.py": _SETUP.format(name=PACKAGE_NAME, requirements=requirements),
-        "PKG-INFO": f"Metadata-Version: 2.1\nName: {PACKAGE_NAME}\nVersion: 0\n",
-        f"{PACKAGE_NAME}/__init__.py": "",
-        f"{PACKAGE_NAME}/task.py": _TASK,
-    }
-    ours = ((f"{PACKAGE_NAME}/{name}", path) for name, path in program.files())
-    top = f"{PACKAGE_NAME}-0"
-    pack(
-        {f"{top}/{name}": text for name, text in texts.items()},
-        ((f"{top}/{name}", path) for name, path in (*ours, *files_of_worker())),
-        file,
-    )
-
 
 CONSOLE = "https://console.cloud.google.com"
 

@@ -9,7 +9,7 @@ from distrain_nb.errors import shown
 from distrain_nb.findings import Finding
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats.form import as_json
-from distrain_nb.places.vertex.forms import study
+from distrain_nb.places.vertex.forms import study_python
 from distrain_nb.places.vertex.forms.study import from_tuning_job, tuning_job
 from distrain_nb.tuning.place import StudyForm, StudyPlace
 from distrain_nb.tuning.rules.places import (
@@ -92,5 +92,5 @@ STUDIES = StudyPlace(
         "a HyperparameterTuningJob or StudySpec of Vertex AI in JSON or YAML",
         "a HyperparameterTuningJob of its SDK in Python",
     ),
-    study.STUDIES,
+    study_python.STUDIES,
 )

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.rehearsed import Services
+from distrain_nb.backends.remote.rehearsal_services import Services
 from distrain_nb.places.vertex.experiments import SUFFIX, ExperimentsPlace, address
 from distrain_nb.places.vertex.tracker_run import KEY, VertexRun, state_of
 from distrain_nb.tracking.tracker import NotYet, TooLate, causes

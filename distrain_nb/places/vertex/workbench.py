@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distrain_nb.backends import notebooks
-from distrain_nb.backends.notebooks import (
-    COLAB_ENTERPRISE,
-    PRODUCT,
-    NotebookPlace,
-    has_failed,
-    note_failure,
-)
+from distrain_nb.backends.negative_cache import has_failed, note_failure
+from distrain_nb.backends.notebooks import COLAB_ENTERPRISE, PRODUCT, NotebookPlace
 
 # google.auth knows a machine of Compute Engine by the same file and the same variables.
 PRODUCT_FILE = Path("/sys/class/dmi/id/product_name")

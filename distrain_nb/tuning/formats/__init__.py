@@ -6,7 +6,7 @@ import json
 
 from distrain_nb.config import text_named
 from distrain_nb.errors import OptionError, did_you_mean, shown
-from distrain_nb.layout.files import check_length, yaml_texts
+from distrain_nb.layout.yaml_reading import check_length, yaml_texts
 from distrain_nb.tuning import options
 from distrain_nb.tuning.formats.pieces import ImportedStudy
 from distrain_nb.tuning.formats.python import has_study, study_from_python

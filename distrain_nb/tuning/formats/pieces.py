@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.formats.pieces import MappingReader, whole_number
+from distrain_nb.layout.formats.mappings import MappingReader, whole_number
 from distrain_nb.layout.formats.python_names import Call
 from distrain_nb.layout.layout import Layout
 from distrain_nb.tuning.spec import StudySpec

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.files import MOST_CHARACTERS
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known_values
 from distrain_nb.layout.formats.reading import from_python, reads_layout
+from distrain_nb.layout.yaml_reading import MOST_CHARACTERS
 from distrain_nb.tuning.formats.pieces import ImportedStudy
 from distrain_nb.tuning.place import PythonStudies, study_places
 

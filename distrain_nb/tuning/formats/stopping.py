@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import MappingReader, present
+from distrain_nb.layout.formats.mappings import MappingReader, present
 from distrain_nb.tuning.formats.pieces import real_of
 from distrain_nb.tuning.spec import (
     ConvexStopping,

@@ -10,10 +10,10 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.place import place_of
+from distrain_nb.layout.reduction_server import sized_reducers
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.text import printed
-from distrain_nb.layout.traffic import sized_reducers
 from distrain_nb.layout.words import heading
 from distrain_nb.ui.form.fields import text_of, with_text
 from distrain_nb.ui.form.own import OWN_PREFIX, LineFix, from_line, own_findings, own_words

@@ -13,7 +13,7 @@ from distrain_nb.findings import Fix
 from distrain_nb.layout.choices import Choice
 from distrain_nb.layout.files import data_yaml
 from distrain_nb.layout.formats import as_json
-from distrain_nb.layout.formats.pieces import camel
+from distrain_nb.layout.formats.letter_case import camel
 from distrain_nb.layout.words import quoted, words_of
 from distrain_nb.ui.form.fields import Field
 

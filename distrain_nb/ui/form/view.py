@@ -12,8 +12,8 @@ from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
 from distrain_nb.layout.formats import exports_of
 from distrain_nb.layout.gain import article_comparison, duration, gain
-from distrain_nb.layout.hardware import totals
 from distrain_nb.layout.place import places
+from distrain_nb.layout.totals import totals
 from distrain_nb.layout.traffic import links_of, size, traffic
 from distrain_nb.ui.form.fields import (
     POOL_FIELDS,

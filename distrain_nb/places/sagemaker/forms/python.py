@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -10,18 +11,15 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats.pieces import (
-    Imported,
-    MappingReader,
-    as_arguments,
-    present,
-    unchosen,
-)
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import MappingReader, present
+from distrain_nb.layout.formats.placeholders import unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.layout import Layout
-from distrain_nb.places.sagemaker.forms.request import CLASSES, InstanceGroup, pools_of
+from distrain_nb.places.sagemaker.forms.estimator import CLASSES, InstanceGroup
+from distrain_nb.places.sagemaker.forms.request import pools_of
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json, Unknown
@@ -173,7 +171,7 @@ def _script(reader: MappingReader, entry: str, hyper: MappingReader) -> tuple[st
     if not isinstance(values, dict):
         return (PurePosixPath(folder, name).as_posix(),)
     del hyper.values["hyperparameters"]
-    return PurePosixPath(folder, name).as_posix(), *as_arguments(values)
+    return PurePosixPath(folder, name).as_posix(), *_as_arguments(values)
 
 
 def _machines(reader: MappingReader) -> MappingReader:
@@ -302,3 +300,10 @@ def _launched(layout: Layout, reader: MappingReader) -> tuple[Layout, Iterator[s
         mpi_options=mpi_options or None,
     )
     return layout, iter(options.rest())
+
+
+def _as_arguments(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield hyperparameters as the toolkit gives them to a script."""
+    for name, value in values.items():
+        yield f"--{name}"
+        yield value if isinstance(value, str) else json.dumps(value)

@@ -1,120 +1,27 @@
-"""SageMaker: the estimator's arguments in Python, and the request in JSON."""
+"""SageMaker: the request `CreateTrainingJob` in JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.pieces import (
-    Imported,
-    MappingReader,
-    present,
-    values_at,
-    whole_number,
-)
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import MappingReader, present, values_at
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Alternative, Pool
+from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters, read
 from distrain_nb.places.sagemaker.rules.distributions import distribution_of
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json
 
-_DATA_PARALLEL = "sagemaker_distributed_dataparallel"
-_ENABLED = {
-    "parameter_server": {"sagemaker_parameter_server_enabled": True},
-    "mpi": {"sagemaker_mpi_enabled": True},
-    "multi_worker_mirrored_strategy": {"sagemaker_multi_worker_mirrored_strategy_enabled": True},
-    "torch_distributed": {"sagemaker_torch_distributed_enabled": True},
-    "smdistributed.dataparallel": {f"{_DATA_PARALLEL}_enabled": True},
-    "pytorchddp": {f"{_DATA_PARALLEL}_enabled": True},
-    "pytorchxla": {"sagemaker_pytorch_xla_multi_worker_enabled": True},
-    "smdistributed.modelparallel": {f"{_DATA_PARALLEL}_enabled": False},
-}
-_MPI_OPTIONS = {
-    "mpi": "sagemaker_mpi_custom_mpi_options",
-    "pytorchddp": f"{_DATA_PARALLEL}_custom_mpi_options",
-    "smdistributed.dataparallel": f"{_DATA_PARALLEL}_custom_mpi_options",
-}
-_MPI_RANKS = "sagemaker_mpi_num_of_processes_per_host"
-_INSTANCE_TYPE = "sagemaker_instance_type"
-_WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}
-
-
-def hyperparameters(
-    distributions: Mapping[str, Mapping[str, Json]], machine: str | None, *, others: bool = False
-) -> dict[str, Json]:
-    """Return the hyperparameters of distributions, by full name with their options, on an instance
-    type; yet to be encoded. Where it may also be one of `others`, a host knows its own."""
-    encoded: dict[str, Json] = {}
-    for name, options in distributions.items():
-        encoded |= _ENABLED.get(name, {})
-        if "processes_per_host" in options:
-            encoded[_MPI_RANKS] = options["processes_per_host"]
-        if name in _MPI_OPTIONS:
-            encoded[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
-    if distributions.keys() - _WITHOUT_INSTANCE_TYPE and not others:
-        encoded[_INSTANCE_TYPE] = machine or pieces.INSTANCE_TYPE
-    return encoded
-
-
-def read(layout: Layout, reader: MappingReader) -> Layout:
-    """Return the layout with what hyperparameters say of its distribution; takes these out of
-    `reader`.
-
-    Raises OptionError, naming its path, for a value that can't be read.
-    """
-    for name, enabled in _ENABLED.items():
-        ((key, value),) = enabled.items()
-        if key not in reader.values or _decoded(reader, key) is not value:
-            continue
-        del reader.values[key]
-        row = current().distributions.get(name)
-        if row and row.launcher:
-            layout = replace(layout, launcher=row.launcher)
-        else:
-            layout = replace(layout, distribution=name)
-        if _MPI_OPTIONS.get(name) in reader.values:
-            options = str(_decoded(reader, _MPI_OPTIONS[name]))
-            del reader.values[_MPI_OPTIONS[name]]
-            layout = replace(layout, mpi_options=options or None)
-        if name == "mpi" and _MPI_RANKS in reader.values:
-            ranks = whole_number(_decoded(reader, _MPI_RANKS), reader.at(_MPI_RANKS))
-            del reader.values[_MPI_RANKS]
-            layout = replace(layout, ranks_per_replica=ranks)
-    if layout.launcher != "auto" or layout.distribution:
-        reader.values.pop(_INSTANCE_TYPE, None)  # which the request has as well
-    return layout
-
-
-def _decoded(reader: MappingReader, key: str) -> Json:
-    try:
-        value: Json = json.loads(str(reader.values[key]))
-    except (ValueError, RecursionError):
-        raise OptionError(f"{reader.at(key)} is not JSON, as AWS's containers read it") from None
-    return value
-
-
-CLASSES = {
-    "tensorflow": "TensorFlow",
-    "pytorch": "PyTorch",
-    "mxnet": "MXNet",
-    "huggingface": "HuggingFace",
-}
 _INPUT_MODE = "File"
 _SMP = "smdistributed.modelparallel"
-
-
-class InstanceGroup(NamedTuple):
-    """Prints as the SDK's class of that name is called."""
-
-    instance_group_name: str
-    instance_type: str | None
-    instance_count: int
 
 
 def hosts(layout: Layout) -> Pool:
@@ -149,38 +56,6 @@ def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
     return (("primary", primary), ("workers", workers))
 
 
-def estimator_arguments(layout: Layout) -> dict[str, Json]:
-    """Return the layout as arguments of an estimator of the SageMaker Python SDK, version 2.
-
-    AWS's containers launch ranks in one instance group only, so there is no `distribution` where
-    there are two.
-    """
-    pool, apart = hosts(layout), groups(layout)
-    image, has_class = pool.image or layout.image, layout.framework_name in CLASSES
-    return present(
-        entry_point=pieces.ENTRY_POINT if has_class else None,
-        role=pieces.ROLE,
-        image_uri=image or (None if has_class else pieces.TRAINING_IMAGE),
-        py_version=pieces.PY_VERSION if has_class and not image else None,
-        framework_version=layout.framework_version if _versioned(layout) else None,
-        instance_count=None if apart else pool.replicas,
-        instance_type=None if apart else pool.machine,
-        instance_groups=[InstanceGroup(name, p.machine, p.replicas) for name, p in apart],
-        volume_size=pool.disk_gb,
-        max_run=layout.timeout,
-        use_spot_instances=layout.spot or None,
-        max_wait=layout.max_wait if layout.spot else None,
-        checkpoint_s3_uri=layout.checkpoint,
-        distribution={} if apart else distribution_argument(layout),
-    )
-
-
-def _versioned(layout: Layout) -> bool:
-    """Return whether the framework's estimator takes its version: HuggingFace's takes three
-    others."""
-    return layout.framework_name in CLASSES and layout.framework_name != "huggingface"
-
-
 def distributions(layout: Layout) -> dict[str, dict[str, Json]]:
     """Return the layout's distributions by full name, such as `smdistributed.dataparallel`, each
     with its options; none if the launcher is auto or python."""
@@ -196,22 +71,6 @@ def distributions(layout: Layout) -> dict[str, dict[str, Json]]:
     return {row.distribution: options, **more}
 
 
-def distribution_argument(layout: Layout) -> dict[str, Json]:
-    """Return the `distribution` argument; empty if the launcher is auto or python."""
-    argument: dict[str, Json] = {}
-    for name, options in distributions(layout).items():
-        outer, _, inner = name.partition(".")
-        argument[outer] = {inner: options} if inner else options
-    return argument
-
-
-def estimator_text(layout: Layout) -> str:
-    """Return the arguments as a call that can be pasted into a notebook."""
-    name = CLASSES.get(layout.framework_name or "", "Estimator")
-    lines = (f"    {key}={value!r},\n" for key, value in estimator_arguments(layout).items())
-    return f"{name}(\n{''.join(lines)})\n"
-
-
 def training_job(layout: Layout) -> dict[str, Json]:
     """Write the layout's part of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
@@ -219,14 +78,14 @@ def training_job(layout: Layout) -> dict[str, Json]:
         {} if apart else distributions(layout), pool.machine, others=bool(pool.alternatives)
     )
     return present(
-        TrainingJobName=pieces.TRAINING_JOB_NAME,
+        TrainingJobName=placeholders.TRAINING_JOB_NAME,
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
         AlgorithmSpecification={
-            "TrainingImage": pool.image or layout.image or pieces.TRAINING_IMAGE,
+            "TrainingImage": pool.image or layout.image or placeholders.TRAINING_IMAGE,
             "TrainingInputMode": _INPUT_MODE,
         },
-        RoleArn=pieces.ROLE,
-        OutputDataConfig={"S3OutputPath": pieces.OUTPUT_PATH},
+        RoleArn=placeholders.ROLE,
+        OutputDataConfig={"S3OutputPath": placeholders.OUTPUT_PATH},
         ResourceConfig=resources(layout),
         StoppingCondition=times(layout),
         EnableManagedSpotTraining=layout.spot or None,

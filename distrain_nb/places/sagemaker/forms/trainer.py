@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.mappings import present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.places.sagemaker.forms.request import groups, hosts
 
@@ -58,11 +58,12 @@ def trainer_text(layout: Layout) -> str:
     imports."""
     pool = hosts(layout)
     arguments: dict[str, Unknown] = present(
-        training_image=pool.image or layout.image or pieces.TRAINING_IMAGE, role=pieces.ROLE
+        training_image=pool.image or layout.image or placeholders.TRAINING_IMAGE,
+        role=placeholders.ROLE,
     )
     times = "max_wait_time_in_seconds" if layout.spot else "max_pending_time_in_seconds"
     parts = (
-        ("source_code", _Made("SourceCode", {"entry_script": pieces.ENTRY_POINT})),
+        ("source_code", _Made("SourceCode", {"entry_script": placeholders.ENTRY_POINT})),
         ("compute", _compute(layout)),
         ("distributed", _distributed(layout)),
         (

@@ -11,7 +11,7 @@ from typing import IO, Any
 import boto3
 from botocore.config import Config
 
-from distrain_nb.backends.uploads import Folder
+from distrain_nb.backends.local_folder import Folder
 from distrain_nb.places.sagemaker.stand_in.aws import ROLE_KEY
 from distrain_nb.rehearsal.bucket_folder import BucketFolder
 from distrain_nb.rehearsal.job_folder import PIECE, JobFolder, Version, ignoring_job_errors

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.files import data_yaml
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.form import image_of
-from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole_number
-from distrain_nb.layout.formats.reading import flags, lost_settings
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.commands import flags, lost_settings
+from distrain_nb.layout.formats.images import image_of
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.mappings import whole_number
+from distrain_nb.layout.formats.placeholders import is_variable, unchosen
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.places.vertex.forms.rest import has_empty_pool, near_image, request_command
@@ -36,8 +38,8 @@ _SPEC = {
 
 def custom_job_command(layout: Layout) -> str:
     """Write `gcloud ai custom-jobs create` with flags, or with a file if flags can't express it."""
-    region = shell_word(layout.region or pieces.LOCATION)
-    head = [f"--region={region}", f"--display-name={pieces.JOB_NAME}"]
+    region = shell_word(layout.region or placeholders.LOCATION)
+    head = [f"--region={region}", f"--display-name={placeholders.JOB_NAME}"]
     spec = custom_job_spec(layout)
     if _pools_need_file(layout):
         if has_empty_pool(spec):
@@ -72,7 +74,7 @@ def _flag(layout: Layout, role: Role, pool: Pool) -> str:
 
 def shell_word(text: str) -> str:
     """Quote a value for a shell, unless it is one of our own placeholders, such as $REGION."""
-    return text if not text or text in pieces.WORDS else shlex.quote(text)
+    return text if not text or text in placeholders.WORDS else shlex.quote(text)
 
 
 def lines(start: str, words: Sequence[str], indent: str) -> str:

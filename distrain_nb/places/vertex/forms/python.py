@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats import pieces
-from distrain_nb.layout.formats.pieces import Imported, MappingReader, present, snake, unchosen
+from distrain_nb.layout.formats import placeholders
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.letter_case import snake
+from distrain_nb.layout.formats.mappings import MappingReader, present
+from distrain_nb.layout.formats.placeholders import unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import known_values
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.traffic import reduction_image
+from distrain_nb.layout.reduction_server import reduction_image
 from distrain_nb.places.vertex.forms.rest import near_image
 from distrain_nb.places.vertex.forms.specs import from_specs, worker_pool_specs
 
@@ -257,9 +260,10 @@ def custom_job_text(layout: Layout) -> str:
     body = "\n" + "".join(lines) if lines else ""
     return (
         f"from google.cloud import aiplatform\n{_STRATEGIES if layout.scheduling else ''}\n"
-        f"aiplatform.init(\n    project={pieces.PROJECT!r},\n"
-        f"    location={layout.region or pieces.LOCATION!r},\n    staging_bucket={_BUCKET!r},\n)\n"
-        f"job = aiplatform.CustomJob(\n    display_name={pieces.JOB_NAME!r},\n"
+        f"aiplatform.init(\n    project={placeholders.PROJECT!r},\n"
+        f"    location={layout.region or placeholders.LOCATION!r},\n"
+        f"    staging_bucket={_BUCKET!r},\n)\n"
+        f"job = aiplatform.CustomJob(\n    display_name={placeholders.JOB_NAME!r},\n"
         f"    worker_pool_specs={pools.replace(chr(10), chr(10) + '    ')},\n)\n"
         f"job.submit({body})\n"
     )

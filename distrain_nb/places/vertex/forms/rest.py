@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.current import current
-from distrain_nb.layout.formats import pieces
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.form import as_json
-from distrain_nb.layout.formats.pieces import Imported
+from distrain_nb.layout.formats.imported import Imported
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.traffic import reduction_image
+from distrain_nb.layout.reduction_server import reduction_image
 from distrain_nb.places.vertex.forms.specs import from_specs
 
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ def has_empty_pool(spec: Mapping[str, Json]) -> bool:
 def request_command(layout: Layout, spec: Json) -> str:
     """Write the request that `gcloud` would send, for what it takes neither as flags nor from a
     file."""
-    body = as_json({"displayName": pieces.JOB_NAME, "jobSpec": spec})
-    region = layout.region or pieces.LOCATION
-    return f"cat > {_REQUEST} <<'EOF'\n{body}EOF\n" + post_command(region, pieces.PROJECT, _REQUEST)
+    body = as_json({"displayName": placeholders.JOB_NAME, "jobSpec": spec})
+    region = layout.region or placeholders.LOCATION
+    return f"cat > {_REQUEST} <<'EOF'\n{body}EOF\n" + post_command(
+        region, placeholders.PROJECT, _REQUEST
+    )
 
 
 def post_command(region: str, project: str, file: str) -> str:
@@ -63,7 +65,7 @@ def from_request(words: Sequence[str], body: object) -> Imported:
         raise OptionError(f"{url} gets a file that isn't here: paste it too")
     imported = from_specs({key: value for key, value in body.items() if key != "displayName"})
     layout = imported.layout
-    if region and region[1] != pieces.LOCATION:
+    if region and region[1] != placeholders.LOCATION:
         layout = replace(layout, region=region[1])
     return replace(imported, form=_CURL, layout=near_image(layout))
 

@@ -6,16 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.form import image_of, shared_image
-from distrain_nb.layout.formats.pieces import (
-    Imported,
-    MappingReader,
-    camel_keys,
-    present,
-    seconds_of,
-    snake,
-    values_at,
-)
+from distrain_nb.layout.formats.images import image_of, shared_image
+from distrain_nb.layout.formats.imported import Imported
+from distrain_nb.layout.formats.letter_case import camel_keys, snake
+from distrain_nb.layout.formats.mappings import MappingReader, present, seconds_of, values_at
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 

@@ -9,14 +9,8 @@ from functools import partial
 from distrain_nb.layout.catalog.index import Counts, counts, short_name, takers
 from distrain_nb.layout.catalog.lookup import dates
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    at,
-    names_accelerators,
-    repair,
-    without_accelerator,
-)
+from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair
+from distrain_nb.layout.rules.repairs import without_accelerator
 from distrain_nb.places.vertex.rules import rule, warning
 
 _TABLES = "VERTEX-CC;AIP-GPU"

@@ -9,17 +9,16 @@ from math import ceil
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.reduction_server import (
+    multi_region,
+    reduction_image,
+    reduction_pool,
+    training_gbps,
+)
 from distrain_nb.layout.releases import older, release, releases
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    at,
-    repair,
-    standard_scheduling,
-    without_pool,
-)
-from distrain_nb.layout.traffic import multi_region, reduction_image, reduction_pool, training_gbps
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
+from distrain_nb.layout.rules.repairs import standard_scheduling, without_pool
 from distrain_nb.places.vertex.rules import rule, warning
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"

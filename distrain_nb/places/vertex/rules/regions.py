@@ -8,14 +8,8 @@ from functools import lru_cache, partial
 from distrain_nb.layout.catalog.index import counts, limit, offers, short_name
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    at,
-    machines_like,
-    names_accelerators,
-    repair,
-)
+from distrain_nb.layout.rules.engine import Problem, Repair, at, names_accelerators, repair
+from distrain_nb.layout.rules.repairs import machines_like
 from distrain_nb.places.vertex.rules import rule, warning
 
 _ANY = "ANY_GPU"

@@ -9,14 +9,8 @@ from distrain_nb.layout.catalog.index import figure, limit, short_name, topologi
 from distrain_nb.layout.durations import duration
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    machines_like,
-    no_limit,
-    repair,
-    standard_scheduling,
-)
+from distrain_nb.layout.rules.engine import Problem, Repair, repair
+from distrain_nb.layout.rules.repairs import machines_like, no_limit, standard_scheduling
 from distrain_nb.places.vertex.rules import rule, warning
 
 _FLEX = "FLEX_START"

@@ -8,14 +8,8 @@ from functools import partial
 from distrain_nb.layout.catalog.index import figure, short_name, topologies
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
-from distrain_nb.layout.rules.engine import (
-    Problem,
-    Repair,
-    at,
-    repair,
-    without_accelerator,
-    without_pool,
-)
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair
+from distrain_nb.layout.rules.repairs import without_accelerator, without_pool
 from distrain_nb.places.vertex.rules import rule
 
 _POD = 32

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from google.cloud.aiplatform_v1 import types
 from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
-from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
 from distrain_nb.rehearsal.access import is_ours
@@ -23,9 +22,7 @@ from distrain_nb.rehearsal.failures import ApiError
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.stand_in.entries import Entries
     from distrain_nb.places.vertex.stand_in.jobs import JobService
-    from distrain_nb.places.vertex.stand_in.metadata import MetadataService
     from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
-    from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
     from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
@@ -148,48 +145,3 @@ def method(
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, kind.deserialize, serialize)
-
-
-_OPERATION = Operation.SerializeToString
-
-
-def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
-    """Make `MetadataService`, for contexts and artifacts."""
-    answers = {
-        "CreateMetadataStore": metadata.create_store,
-        "GetMetadataStore": metadata.get_store,
-        "CreateArtifact": metadata.create_artifact,
-        "GetArtifact": metadata.get_artifact,
-        "ListArtifacts": metadata.list_artifacts,
-        "GetExecution": metadata.get_execution,
-        "ListExecutions": metadata.list_executions,
-        "CreateContext": metadata.create_context,
-        "GetContext": metadata.get_context,
-        "UpdateContext": metadata.update_context,
-        "DeleteContext": metadata.delete_context,
-        "ListContexts": metadata.list_contexts,
-        "AddContextChildren": metadata.add_children,
-        "AddContextArtifactsAndExecutions": metadata.add_artifacts,
-    }
-    lasting = dict.fromkeys(("CreateMetadataStore", "DeleteContext"), _OPERATION)
-    methods = methods_of(answers, lasting)
-    return service("google.cloud.aiplatform.v1.MetadataService", methods)
-
-
-def tensorboard_service(boards: TensorboardService) -> grpc.GenericRpcHandler:
-    """Make `TensorboardService`, for scalars."""
-    answers = {
-        "CreateTensorboard": boards.create,
-        "GetTensorboard": boards.get,
-        "ListTensorboards": boards.list,
-        "CreateTensorboardExperiment": boards.create_experiment,
-        "GetTensorboardExperiment": boards.get_experiment,
-        "CreateTensorboardRun": boards.create_run,
-        "GetTensorboardRun": boards.get_run,
-        "CreateTensorboardTimeSeries": boards.create_series,
-        "ListTensorboardTimeSeries": boards.list_series,
-        "WriteTensorboardRunData": boards.write,
-        "BatchReadTensorboardTimeSeriesData": boards.read,
-    }
-    methods = methods_of(answers, {"CreateTensorboard": _OPERATION})
-    return service("google.cloud.aiplatform.v1.TensorboardService", methods)

@@ -12,6 +12,10 @@ from distrain_nb.config import private_home
 from distrain_nb.places.vertex.stand_in.buckets import buckets
 from distrain_nb.places.vertex.stand_in.entries import Entries
 from distrain_nb.places.vertex.stand_in.execution import CustomJobContext
+from distrain_nb.places.vertex.stand_in.experiment_servers import (
+    metadata_service,
+    tensorboard_service,
+)
 from distrain_nb.places.vertex.stand_in.jobs import JobService
 from distrain_nb.places.vertex.stand_in.metadata import MetadataService
 from distrain_nb.places.vertex.stand_in.pipelines import PipelineService
@@ -19,10 +23,8 @@ from distrain_nb.places.vertex.stand_in.resources import Resources
 from distrain_nb.places.vertex.stand_in.servers import (
     job_service,
     logging_service,
-    metadata_service,
     pipeline_service,
     serve,
-    tensorboard_service,
 )
 from distrain_nb.places.vertex.stand_in.tensorboards import TensorboardService
 from distrain_nb.places.vertex.stand_in.tuning_jobs import HyperparameterTuningService

@@ -1,74 +1,17 @@
-"""The shared parts of the forms: placeholders, durations, and reading that forgets nothing.
-
-Placeholders in a form where something is to be filled in, as the clouds' documents write them.
-
-Exports write these words, and read back they say nothing. Any other word in capitals is a value.
-"""
+"""Mappings of the forms: read key by key, so that nothing is forgotten, and written without what is
+empty."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.formats.placeholders import WORDS, is_variable
 
 if TYPE_CHECKING:
     from distrain_nb.types import Json
-
-# Vertex AI
-LOCATION = "LOCATION"
-PROJECT = "PROJECT_ID"
-JOB_NAME = "JOB_NAME"
-CONTAINER_IMAGE = "CUSTOM_CONTAINER_IMAGE_URI"
-
-# AI Platform
-ITS_NAME = "$JOB_NAME"
-ITS_REGION = "$REGION"
-JOB_DIR = "$JOB_DIR"
-PACKAGE_PATH = "$APP_PACKAGE_PATH"
-MODULE_NAME = "$MAIN_APP_MODULE"
-
-# SageMaker
-TRAINING_JOB_NAME = "TRAINING_JOB_NAME"
-TRAINING_IMAGE = "TRAINING_IMAGE"
-ROLE = "ROLE_ARN"
-OUTPUT_PATH = "S3_OUTPUT_PATH"
-INSTANCE_TYPE = "INSTANCE_TYPE"
-ENTRY_POINT = "ENTRY_POINT"
-PY_VERSION = "PY_VERSION"
-
-WORDS = frozenset(
-    {
-        *(LOCATION, PROJECT, JOB_NAME, CONTAINER_IMAGE),
-        *(ITS_NAME, ITS_REGION, JOB_DIR, PACKAGE_PATH, MODULE_NAME),
-        *(TRAINING_JOB_NAME, TRAINING_IMAGE, ROLE, OUTPUT_PATH),
-        *(INSTANCE_TYPE, ENTRY_POINT, PY_VERSION),
-    }
-)
-
-
-# Of shells and Cloud Build, of IPython's commands, and of templates, as pipelines have them.
-_VARIABLE = re.compile(
-    r"\$\w+|\$\{[^{}$]*\}|\$\([^()$]*\)"
-    r"|(?<!\{)\{[A-Za-z_][\w.\[\]'\"]*\}(?!\})|\{\{[^{}]*\}\}|\{%[^{}]*%\}"
-)
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A layout read from another form, the paths of what a layout has no place for, and the script
-    that runs on it with its arguments, as the words behind `%distrain run`. `values` has what is at
-    those paths, as far as it can be read."""
-
-    form: str
-    layout: Layout
-    left_out: tuple[str, ...] = ()
-    script: tuple[str, ...] = ()
-    values: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
 @dataclass
@@ -146,44 +89,6 @@ def values_at(source: object, paths: Iterable[str]) -> dict[str, object]:
         if value is not None:
             values[path] = value
     return values
-
-
-def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield hyperparameters as the clouds' toolkits give them to a script."""
-    for name, value in values.items():
-        yield f"--{name}"
-        yield value if isinstance(value, str) else json.dumps(value)
-
-
-def camel_keys(value: object) -> object:
-    """Return a value with keys as JSON has them, where they are written as in Python."""
-    if isinstance(value, dict):
-        return {camel(str(key)): camel_keys(member) for key, member in value.items()}
-    return [camel_keys(member) for member in value] if isinstance(value, (list, tuple)) else value
-
-
-def camel(name: str) -> str:
-    """Convert `machine_spec` to `machineSpec`."""
-    return re.sub(r"_([a-z])", lambda part: part[1].upper(), name)
-
-
-def snake(name: str) -> str:
-    """Convert `machineSpec` to `machine_spec`."""
-    return re.sub(r"[A-Z]", lambda part: f"_{part[0].lower()}", name)
-
-
-def is_variable(value: object) -> bool:
-    """Return whether only running the text would tell a value, as `$STAGE`, `{{ stage }}`, or what
-    pipelines write in the place of a text, such as `{"Get": "Parameters.Stage"}`."""
-    if isinstance(value, str):
-        return value not in WORDS and bool(_VARIABLE.search(value))
-    return value is not None and not isinstance(value, (int, float))
-
-
-def unchosen(text: str) -> bool:
-    """Return whether a text tells nothing: a placeholder, as LOCATION or $JOB_NAME, or a
-    variable."""
-    return text in WORDS or is_variable(text)
 
 
 def _is_empty(value: object) -> bool:

@@ -1,0 +1,1 @@
+"""Written forms of layouts and studies for AI Platform Training."""
