@@ -20,6 +20,7 @@ from distrain_nb.worker.files.coded_line import ALONE, CodedLine, coded_lines
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import group
@@ -137,7 +138,7 @@ def check(folder: Path, process: int) -> None:
     """Warn in the log, and leave word, where that process of a run has worked alone."""
     launch = Launch.read(folder)
     spec = launch.processes[process]
-    environment = {**os.environ, **spec.environment}  # which the program may have changed since
+    environment = {**variables(), **spec.environment}  # which the program may have changed since
     world = int(environment.get("WORLD_SIZE", "1"))
     pool_of_servers = "workerpool2" in environment.get("CLUSTER_SPEC", "") and not group.addresses()
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
