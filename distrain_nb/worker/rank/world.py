@@ -22,7 +22,7 @@ from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.reduction import group
+from distrain_nb.worker.reduction import process_groups
 
 _MEANING = "Each did the whole work by itself, and the results are those of one rank."
 
@@ -139,7 +139,9 @@ def check(folder: Path, process: int) -> None:
     spec = launch.processes[process]
     environment = {**os.environ, **spec.environment}  # which the program may have changed since
     world = int(environment.get("WORLD_SIZE", "1"))
-    pool_of_servers = "workerpool2" in environment.get("CLUSTER_SPEC", "") and not group.addresses()
+    pool_of_servers = (
+        "workerpool2" in environment.get("CLUSTER_SPEC", "") and not process_groups.addresses()
+    )
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
     if spec.rank is None or world < 2 or serves or not launch.distributes:
         return

@@ -20,7 +20,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
+from distrain_nb.worker.reduction.process_groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica import contracts
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE
