@@ -11,7 +11,7 @@ from typing import Dict
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import process_table
 
 
 class Child:
@@ -65,7 +65,7 @@ class Launcher(Child):
             word = failure.read(self._folder, failure.LAUNCHER)
             if word is not None:
                 return word
-            if not system.descendants(os.getpid()):
+            if not process_table.descendants(os.getpid()):
                 break
             time.sleep(0.05)
         return failure.of_launcher(status)

@@ -21,7 +21,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.worker.machine.system import HeldPort
+from distrain_nb.worker.machine.ports import HeldPort
 
 if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults
