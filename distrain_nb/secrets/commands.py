@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from distrain_nb.secrets.named import is_plain, is_secret_by_name, looks_random
+from distrain_nb.secrets.names import is_secret_by_name
 from distrain_nb.secrets.prefixes import SecretMatch
+from distrain_nb.secrets.randomness import is_plain, looks_random
 
 _KIND = "a secret of a command"
 _VALUE = rb"\\{0,7}[\"']?(?P<value>[^\s\"'\\<>]{4,256})"

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from distrain_nb.secrets.commands import command_secrets, is_written_out
-from distrain_nb.secrets.named import looks_random, named_literals
+from distrain_nb.secrets.named import named_literals
 from distrain_nb.secrets.pairs import paired_literals
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
+from distrain_nb.secrets.randomness import looks_random
 
 # In these files values need no quotes.
 _SETTINGS = frozenset(
