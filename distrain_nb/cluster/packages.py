@@ -18,7 +18,7 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.rows import FrameworkBuild
 from distrain_nb.layout.hardware import AMD64, CPU, TITLES, Hardware
 from distrain_nb.layout.releases import is_of, older, release
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 # The first of a family has the plain name.
 _BUILDS = (

@@ -14,12 +14,9 @@ from distrain_nb.program.gathering.arrange import (
 from distrain_nb.program.program import (
     SYNTAX_ERROR,
 )
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, names_of
-from distrain_nb.program.python.scopes import (
-    ImportedModule,
-    imports_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

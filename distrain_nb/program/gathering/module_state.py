@@ -21,9 +21,9 @@ from distrain_nb.program.gathering.draws import STATES, is_by_rank, seeded_last
 from distrain_nb.program.gathering.edited import edited, functions_of
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
-from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by
 from distrain_nb.program.notebook.reach import ASKS_MACHINE
+from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in

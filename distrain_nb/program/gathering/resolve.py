@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.making import made_by
+from distrain_nb.program.notebook.code_objects import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from distrain_nb.worker.fingerprint import dict_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.notebook.history import Executed, SeenReads
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.local_modules import OwnModule
+    from distrain_nb.program.notebook.seen_reads import SeenReads
 
 CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _BLOCKS = (ast.For, ast.While, ast.With, ast.If, ast.Try)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.program.notebook.cells import Cell
 from distrain_nb.program.notebook.history import ExecutionHistory, history
-from distrain_nb.program.python.scopes import ImportedModule, imports_of
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
