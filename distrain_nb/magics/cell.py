@@ -24,7 +24,8 @@ from distrain_nb.magics.command_line import (
     script_options,
     script_parser,
 )
-from distrain_nb.magics.help import page_of, show, show_help
+from distrain_nb.magics.help import show, show_help
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.progress import report_to
@@ -187,7 +188,7 @@ def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
     fs = [f for f in prepared.findings if f.severity is Severity.WARNING]
     if fs:
         from distrain_nb.ui.problem import Cells
-        from distrain_nb.ui.problem_view import show_warnings
+        from distrain_nb.ui.problem_panel import show_warnings
 
         cells = {cell.label: cell.source for cell in source.notebook.cells}
         show_warnings(fs, Cells(source.cell.source, source.cell.label, cells))

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distrain_nb.study.listing import attach, find_study, studies
+    from distrain_nb.study.attaching import attach
+    from distrain_nb.study.listing import find_study, studies
     from distrain_nb.study.starting import prepare, tune
     from distrain_nb.study.study import Study
 

@@ -127,7 +127,7 @@ def test_nothing_is_started(nb: Kernel, word: str, reason: str, cells: list[str]
     for cell in (LOAD, *cells):
         outcome = nb.run(cell)
         assert not outcome.error, (reason, outcome.traceback)
-    asked = nb.run("from distrain_nb.magics import hooks\nprint(sorted(hooks._requested))").text
+    asked = nb.run("from distrain_nb.magics import warming\nprint(sorted(warming._requested))").text
     assert ("torch" in asked) == (reason != "no framework")
     assert eventually(lambda: not started(word))
 

@@ -1,4 +1,5 @@
-"""Which processes a program has: one for all GPUs of a machine, or several that exchange gradients."""
+"""Which processes a program has: one for all GPUs of a machine, or several that exchange
+gradients."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from distrain_nb.run.log.index import Column, Filter, LogIndex, Scalar
+from distrain_nb.run.log.column import Column, Scalar
+from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.run.log.matching import Offsets, Pattern, PlainText, SearchTerm, pattern_of
 
 if TYPE_CHECKING:
