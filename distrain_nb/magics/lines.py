@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
-from distrain_nb.config import SECRET_VARIABLES, Config, keep_secret
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
 from distrain_nb.magics.cell import watch
@@ -22,6 +22,7 @@ from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, final_lines
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.run.summary import labels_of, tagged
+from distrain_nb.tracking.credentials import SECRET_VARIABLES, keep_secret
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ _NAME_ENDS = re.compile(rb"(?:PASSWORD|PASSWD|PASS|PWD|TOKEN|SECRET|KEY|PAT|AUTH
 _VARIABLE = re.compile(rb"(?:^|(?<=[\s!;&|\"'`]))[A-Z][A-Z0-9_]{1,60}=\Z", re.MULTILINE)
 _BEFORE_COMMAND = re.compile(rb"(?P<value>[^\s\"'`,;()\[\]<>|&\\]{6,256})[ ]+[\w./-]")
 _HEADERS = re.compile(r"(?:key|token|secret|password|auth|authorization|cookie)$", re.IGNORECASE)
+_DRAWN = 20
 
 
 def command_secrets(data: bytes, lower: bytes) -> Iterator[SecretMatch]:
@@ -77,9 +78,6 @@ def _in_variables(data: bytes) -> Iterator[SecretMatch]:
             variable = _text(name[0][:-1])
             if is_secret_by_name(variable, _text(match["value"])):
                 yield SecretMatch(match.start("value"), _KIND)
-
-
-_DRAWN = 20
 
 
 def is_written_out(value: bytes) -> bool:

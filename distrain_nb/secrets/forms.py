@@ -27,6 +27,16 @@ _NOWHERE = re.compile(
 _PAIR_ENDS = re.compile(rb"\w[ ]?=[^;=\n\"']{1,190};[ ]?\Z")
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 
+# A text may stand within another, as source and JSON write it: a form finds these escaped
+# too, up to three times; without a limit a row of backslashes would take quadratic time.
+_ESCAPED = {
+    '"': r'\\{0,7}"',
+    "<quote>": r"(?:\\{0,7}[\x22'])",
+    "<line>": r"(?:^|\\{1,7}[rn])[ \t]*",
+    "<end>": r"[ \t\r]*(?:$|\\{1,7}[rn])",
+    "<space>": r"(?:\s|\\{1,7}[rnt])+",
+}
+
 
 def secrets_by_context(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     """Yield what looks like a secret by the text around it; `suffix` is the file's."""
@@ -70,17 +80,6 @@ def _is_in_pairs(match: re.Match[bytes]) -> bool:
     before = match.string[max(match.start() - 200, 0) : match.start()]
     is_pair = _PAIR_ENDS.search(before) is not None
     return is_pair and is_written_out(match[1]) and match[1].lower() not in _COMMON
-
-
-# A text may stand within another, as source and JSON write it: a form finds these escaped
-# too, up to three times; without a limit a row of backslashes would take quadratic time.
-_ESCAPED = {
-    '"': r'\\{0,7}"',
-    "<quote>": r"(?:\\{0,7}[\x22'])",
-    "<line>": r"(?:^|\\{1,7}[rn])[ \t]*",
-    "<end>": r"[ \t\r]*(?:$|\\{1,7}[rn])",
-    "<space>": r"(?:\s|\\{1,7}[rnt])+",
-}
 
 
 def _form(text: str) -> re.Pattern[bytes]:

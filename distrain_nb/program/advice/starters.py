@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.advice.reading import Code
 
+# What forms a world, or waits for others in one.
+_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
+_ANYTHING = re.compile("")
+_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
+_NODES = re.compile(
+    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
+)
+_COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelerate launch")
+_SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
+
 
 class _Starter(NamedTuple):
     """How a function that starts processes is called.
@@ -53,15 +63,6 @@ _STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
     ),
     r"subprocess\.\w+|os\.(system|popen)": _Starter("", -1, 2, ""),
 }
-# What forms a world, or waits for others in one.
-_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
-_ANYTHING = re.compile("")
-_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
-_NODES = re.compile(
-    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
-)
-_COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelerate launch")
-_SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
 
 
 def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:

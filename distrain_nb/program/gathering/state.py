@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _METHODS = (FunctionType, BuiltinFunctionType, staticmethod, classmethod, property, cached_property)
+_MOST_OF_CACHE = 2**20  # bytes: what is larger was loaded, not changed
 
 
 def subclasses_of(found: Mapping[str, Needed], definitions: Definitions) -> set[str]:
@@ -119,6 +120,3 @@ def caches_of(
             why = trial.problem.reason if trial.problem else "is too large to travel"
             message = f"what `{path}` has cached {why}: the run computes it again"
             yield Finding("capture.made-again", Severity.INFO, where, message)
-
-
-_MOST_OF_CACHE = 2**20  # bytes: what is larger was loaded, not changed

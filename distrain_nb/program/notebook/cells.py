@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.gathering.ranks import RankNames
 
+# What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
+_OF_IPYTHON = {"In", "Out", "get_ipython", "exit", "quit", "open"}
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -54,10 +57,6 @@ class Notebook:
     observer: Observer | None = None
     transformers: Sequence[object] = ()
     ranks: RankNames | None = None
-
-
-# What IPython itself defines. It also hides the names of `%pylab` and of its startup files.
-_OF_IPYTHON = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 
 
 def working_folder() -> Path:

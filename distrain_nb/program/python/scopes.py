@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NAMESPACE = {"globals", "locals", "vars"}
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,6 @@ def class_scope(body: Iterable[ast.AST]) -> Scope:
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return names that these nodes bind in the scope where they stand (stars are not resolved)."""
     return _bindings(nodes)[0]
-
-
-_NAMESPACE = {"globals", "locals", "vars"}
 
 
 def names_by_text(node: ast.stmt) -> set[str]:

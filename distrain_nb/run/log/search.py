@@ -32,6 +32,8 @@ _ERRORS = (
     PlainText(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
     PlainText(b"Error:"),
 )
+_searches = WeakKeyDictionary()
+_keeping = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,6 @@ class _Region:
 _searches: WeakKeyDictionary[
     LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
 ]
-_searches = WeakKeyDictionary()
-_keeping = threading.Lock()
 
 
 def search(

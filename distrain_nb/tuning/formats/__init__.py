@@ -12,6 +12,8 @@ from distrain_nb.tuning.formats.pieces import ImportedStudy
 from distrain_nb.tuning.formats.python import has_study, study_from_python
 from distrain_nb.tuning.place import StudyForm, study_place, study_places
 
+_YAML = StudyForm("yaml", "YAML", options.to_yaml)
+
 
 def read_study(text: str) -> ImportedStudy:
     """Return the study in a text, and what of the text it has no place for.
@@ -70,8 +72,6 @@ __all__ = [
     "read_study",
     "read_study_file",
 ]
-
-_YAML = StudyForm("yaml", "YAML", options.to_yaml)
 
 
 def forms_of(place: str) -> tuple[StudyForm, ...]:

@@ -32,6 +32,8 @@ _PLACE = {
     *("CLUSTER_SPEC", "TF_CONFIG"),
 }
 _ON_A_CPU = " (without a GPU, write `Accelerator(cpu=True)` or set ACCELERATE_USE_CPU=1)"
+ENDED = 0
+_SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
 class KnownWorld(NamedTuple):
@@ -42,9 +44,6 @@ class KnownWorld(NamedTuple):
     size: Optional[int]
     rules: bool = False  # it trains whatever other frameworks know
     way_out: str = ""
-
-
-ENDED = 0
 
 
 class _Observed(NamedTuple):
@@ -280,9 +279,6 @@ def _tensorflow() -> Iterator[KnownWorld]:
         yield KnownWorld(f"TensorFlow's {_observed.strategies[-1]}", 1)
     elif getattr(context, "_context_handle", None) is not None:  # something was computed
         yield KnownWorld("a strategy of TensorFlow", None)
-
-
-_SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
 def _jax() -> Iterator[KnownWorld]:

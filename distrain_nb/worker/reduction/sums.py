@@ -11,6 +11,9 @@ from typing import Any, Dict, Tuple
 
 from distrain_nb.worker.reduction.protocol import DTYPES, WINDOW, largest_chunk
 
+# The place of a chunk is known before its worker may send it.
+_PLACES = WINDOW + 1
+
 
 def bytes_of(tensor: Any) -> memoryview:
     """Return the memory of a contiguous tensor on the CPU, of any dtype; the tensor has to outlive
@@ -19,10 +22,6 @@ def bytes_of(tensor: Any) -> memoryview:
     if not size:
         return memoryview(b"")
     return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
-
-
-# The place of a chunk is known before its worker may send it.
-_PLACES = WINDOW + 1
 
 
 class Sums:

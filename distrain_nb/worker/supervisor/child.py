@@ -13,6 +13,9 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.launch import ProcessSpec
 from distrain_nb.worker.machine import process_table
 
+# What `mpirun` has started ends a moment after it.
+WORD_WITHIN_S = 2.0
+
 
 class Child:
     """A process that was started here."""
@@ -36,10 +39,6 @@ class Child:
         """End the process and its group, by SIGKILL."""
         self.signalled = True
         _signal_group(self.pid, signal.SIGKILL)
-
-
-# What `mpirun` has started ends a moment after it.
-WORD_WITHIN_S = 2.0
 
 
 class Launcher(Child):
