@@ -38,7 +38,7 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     """Run a line magic and return its value. Raises OptionError, RunNotFound and what the verb
     raises."""
     if words[:1] == ["run"]:
-        from distrain_nb.magics.cell import run_script
+        from distrain_nb.magics.script import run_script
 
         return run_script(words[1:])
     if words[:1] == ["session"]:

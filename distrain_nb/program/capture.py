@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.program.cell_code import _AWAITS, CellCode, read_cell
 from distrain_nb.program.frameworks import with_backend
-from distrain_nb.program.gathering.arrange import (
-    Body,
-    arrange,
-    assemble,
-    statements_of,
-)
+from distrain_nb.program.gathering.arrange import arrange, statements_of
+from distrain_nb.program.gathering.assemble import Body, assemble
 from distrain_nb.program.gathering.draws import drawn
 from distrain_nb.program.gathering.expectation import expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.later import made_later
-from distrain_nb.program.gathering.module_state import (
-    modules_in,
-    process_state,
-    variables_of_the_world,
-)
+from distrain_nb.program.gathering.module_state import modules_in, variables_of_the_world
 from distrain_nb.program.gathering.own_names import own_names
+from distrain_nb.program.gathering.process_state import process_state
 from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
 from distrain_nb.program.gathering.unrepeated import drawn_anew

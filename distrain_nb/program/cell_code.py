@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.arrange import (
-    without_futures,
-)
+from distrain_nb.program.gathering.assemble import without_futures
 from distrain_nb.program.program import (
     SYNTAX_ERROR,
 )

@@ -32,6 +32,9 @@ _ERRORS = (
     PlainText(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
     PlainText(b"Error:"),
 )
+_searches: WeakKeyDictionary[
+    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
+]
 _searches = WeakKeyDictionary()
 _keeping = threading.Lock()
 
@@ -126,11 +129,6 @@ class _Region:
             if time.monotonic() >= until:
                 return
         self.at = end  # the rest was cut off meanwhile
-
-
-_searches: WeakKeyDictionary[
-    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
-]
 
 
 def search(

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 from distrain_nb.worker.reduction.exchange import Exchange
 from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
 from distrain_nb.worker.reduction.sum_count import SumCount
-from distrain_nb.worker.reduction.sums import bytes_of
+from distrain_nb.worker.reduction.tensor_bytes import bytes_of
 from distrain_nb.worker.reduction.work import AllOfWork, ReducedWork
 
 _OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")

@@ -28,23 +28,22 @@ from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.child import Child, Launcher
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.output import Output
-from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import processes_of
-from distrain_nb.worker.supervisor.stray_events import StrayEvents, stray_events
-from distrain_nb.worker.supervisor.time_limit import (
+from distrain_nb.worker.supervisor.intervals import (
     DELETED_AFTER_S,
     DRAIN_S,
     FAILED_RANK_ENDS_WITHIN_S,
     LAST_STATUS_WITHIN_S,
     LOOK_EVERY_S,
-    NEVER,
     OTHERS_FAIL_WITHIN_S,
     PRIMARY_ENDS_WITHIN_S,
     REDUCERS_END_WITHIN_S,
     TURN_S,
-    TimeLimit,
 )
+from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.retries import Retries
+from distrain_nb.worker.supervisor.start import processes_of
+from distrain_nb.worker.supervisor.stray_events import StrayEvents, stray_events
+from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
 from distrain_nb.worker.supervisor.watches import Watches
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
