@@ -19,7 +19,7 @@ __all__ = ["Study", "attach", "find_study", "prepare", "studies", "tune"]
 
 _HOMES = {
     "Study": "distrain_nb.study.study",
-    "attach": "distrain_nb.study.listing",
+    "attach": "distrain_nb.study.attaching",
     "find_study": "distrain_nb.study.listing",
     "prepare": "distrain_nb.study.starting",
     "studies": "distrain_nb.study.listing",
