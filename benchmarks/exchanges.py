@@ -124,7 +124,7 @@ def _meeting(
     import torch
     import torch.distributed as dist
 
-    from distrain_nb.worker.reduction.group import install
+    from distrain_nb.worker.reduction.process_groups import install
 
     os.environ["GLOO_SOCKET_IFNAME"], os.environ["DISTRAIN_REDUCERS"] = network
     torch.set_num_threads(1)

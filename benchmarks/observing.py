@@ -10,7 +10,7 @@ _CHILD = """
 import os, sys, time, timeit
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
-from distrain_nb.magics.hooks import start_observing
+from distrain_nb.magics.observing import start_observing
 watched = sys.argv[1] == "on"
 began = time.perf_counter()
 if watched:

@@ -105,6 +105,6 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """Undo all changes to the user's process; `%unload_ext distrain_nb` calls this."""
-    from distrain_nb.magics.hooks import stop_observing
+    from distrain_nb.magics.observing import stop_observing
 
     stop_observing(shell)

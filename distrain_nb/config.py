@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,13 +12,13 @@ from typing import Any
 
 from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.fields import Damaged, load_texts
-from distrain_nb.worker.files.folder import CONFIG_FILE, SECRETS_FILE, home_of_runs
+from distrain_nb.worker.files.folder import CONFIG_FILE, home_of_runs
 from distrain_nb.worker.files.private_folder import close_to_others, private_folder
 
 _FORM = "expected lines such as idle: 600"
 _WIDEST = 27  # characters of a setting with its value, in a list that should fit a notebook
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
+_SWITCH = {"on": True, "true": True, "off": False, "false": False}
 
 
 def home() -> Path:
@@ -32,7 +31,7 @@ def home() -> Path:
     except (OSError, RuntimeError) as error:
         named = os.environ.get("DISTRAIN_HOME")
         place = repr(named) if named else "~/.distrain"
-        raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(error)}; {WAY_OUT}") from None
+        raise StoreError(f"invalid DISTRAIN_HOME {place}: {brief(error)}; {WAY_OUT}") from None
 
 
 def fingerprint(folder: Path) -> str:
@@ -63,10 +62,10 @@ def _as_store_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{_brief(error)}; {WAY_OUT}") from None
+        raise StoreError(f"{brief(error)}; {WAY_OUT}") from None
 
 
-def _brief(error: BaseException) -> str:
+def brief(error: BaseException) -> str:
     """Return an error in a few words, with the path that it is about but for one too long to
     read."""
     if not isinstance(error, OSError) or error.strerror is None:
@@ -199,7 +198,7 @@ class Config:
         try:
             replace_file(path, yaml.safe_dump({**self._values(), **self.of_backends}).encode())
         except OSError as error:
-            raise StoreError(f"cannot write {path}: {_brief(error)}") from None
+            raise StoreError(f"cannot write {path}: {brief(error)}") from None
         return path
 
     @classmethod
@@ -268,52 +267,6 @@ def _check_server(uri: str) -> None:
         raise OptionError(f"invalid smtp {uri!r}: expected such as smtp://user@host:587")
 
 
-# Secrets: by `%distrain config NAME`, which asks, or by a variable, which comes first.
-SECRET_VARIABLES = {"webhook": "DISTRAIN_WEBHOOK", "smtp_password": "DISTRAIN_SMTP_PASSWORD"}
-
-
-def secret(name: str) -> str:
-    """Return one of the secrets, or nothing."""
-    with suppress(OSError, Damaged):
-        secrets = load_texts(own_home() / SECRETS_FILE)
-        return os.environ.get(SECRET_VARIABLES[name]) or secrets.get(name, "")
-    return os.environ.get(SECRET_VARIABLES[name], "")
-
-
-def keep_secret(name: str, value: str) -> None:
-    """Keep a secret in a file for this user alone; forget it where it is empty.
-
-    Raises OptionError, which doesn't have the value; StoreError.
-    """
-    if name == "webhook" and value and not is_web_address(value):
-        raise OptionError("invalid webhook: expected an address that begins with https://")
-    path = private_home() / SECRETS_FILE
-    secrets: dict[str, str] = {}
-    with suppress(OSError, Damaged):
-        secrets = load_texts(path)
-    secrets = {key: text for key, text in {**secrets, name: value}.items() if text}
-    try:
-        mask = os.umask(0o077)  # so that no draft of it is open to others, not for a moment
-        try:
-            replace_file(path, json.dumps(secrets).encode())
-        finally:
-            os.umask(mask)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {_brief(error)}") from None
-
-
-def is_web_address(text: str) -> bool:
-    """Return whether it is a web address; without TLS only one of this machine."""
-    from urllib.parse import urlsplit
-
-    try:
-        address = urlsplit(text)
-    except ValueError:
-        return False
-    is_here = address.hostname in ("localhost", "127.0.0.1", "::1")
-    return bool(address.hostname) and address.scheme in ("https", *(["http"] if is_here else []))
-
-
 def _number(name: str, value: object) -> float:
     try:
         number = float(str(value))
@@ -337,7 +290,6 @@ def _switch(name: str, value: object) -> bool:
     return switched
 
 
-_SWITCH = {"on": True, "true": True, "off": False, "false": False}
 _READERS: dict[type, Callable[[str, object], object]] = {float: _number, str: _text, bool: _switch}
 
 

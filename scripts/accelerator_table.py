@@ -22,7 +22,7 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.hardware import CPU, Hardware, hardware_of
 from distrain_nb.places.sagemaker import containers as of_aws
 from distrain_nb.places.vertex import containers as of_google
-from distrain_nb.program.requirements import frameworks_of
+from distrain_nb.program.frameworks import frameworks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

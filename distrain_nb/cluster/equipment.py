@@ -19,7 +19,7 @@ from distrain_nb.cluster.packages import Reason, Uses
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.hardware import AMD64, CPU, GPU, TITLES, Hardware
 from distrain_nb.layout.releases import is_of
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 from distrain_nb.repairs import add_line, add_option, with_option, write_option
 
 BASE, IMAGE = "base", "image"

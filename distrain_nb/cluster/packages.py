@@ -14,7 +14,7 @@ from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.rows import FrameworkBuild
 from distrain_nb.layout.hardware import AMD64, CPU, TITLES, Hardware
 from distrain_nb.layout.releases import is_of, older, release
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 # Imported, they compute on the CPU whatever the machine has.
 _ON_THE_CPU = frozenset({"numpy", "scipy", "pandas", "matplotlib", "scikit-learn", "pillow"})

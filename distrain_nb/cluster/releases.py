@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from distrain_nb.cluster.builds import name_of, plain_name
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.layout.releases import older, release
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 # The first release on PyPI with a wheel for that Python; PyPI, 2026-11-29. Of a Python or
 # framework that is not listed nobody knows.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from distrain_nb.errors import OptionError
-from distrain_nb.magics.hooks import after_cell, before_cell, start_observing
+from distrain_nb.magics.observing import start_observing
 from distrain_nb.magics.problems import show_problems
+from distrain_nb.magics.warming import after_cell, before_cell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -1,7 +1,4 @@
-"""`%%distrain`: a cell is submitted, and seen to its end where it is waited for.
-
-`%distrain run`: a script is submitted as a cell is, without the notebook's names.
-"""
+"""`%%distrain`: a cell is submitted, and seen to its end where it is waited for."""
 
 from __future__ import annotations
 
@@ -14,17 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
-from distrain_nb.backends import plugins
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import (
-    HELP,
     cell_options,
-    options_before,
-    script_options,
-    script_parser,
 )
-from distrain_nb.magics.help import page_of, show, show_help
+from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.progress import report_to
@@ -187,17 +179,7 @@ def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
     fs = [f for f in prepared.findings if f.severity is Severity.WARNING]
     if fs:
         from distrain_nb.ui.problem import Cells
-        from distrain_nb.ui.problem_view import show_warnings
+        from distrain_nb.ui.problem_panel import show_warnings
 
         cells = {cell.label: cell.source for cell in source.notebook.cells}
         show_warnings(fs, Cells(source.cell.source, source.cell.label, cells))
-
-
-def run_script(words: list[str]) -> None:
-    """Raise OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
-    raise."""
-    if any(word in HELP for word in options_before(words)):
-        show(page_of(script_parser(plugins.all_backends())))
-        return
-    target, is_module, options = script_options(words)
-    submit(api.script(target, is_module=is_module), options)

@@ -10,7 +10,8 @@ from distrain_nb.errors import CaptureError
 from distrain_nb.findings import errors
 from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfile
 from distrain_nb.magics.command_line import HelpAsked, image_options
-from distrain_nb.magics.help import page_of, show
+from distrain_nb.magics.help import show
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.files.status import Progress
 

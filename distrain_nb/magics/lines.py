@@ -5,23 +5,24 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
-from distrain_nb.config import SECRET_VARIABLES, Config, home, keep_secret
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.escapes import coloured
-from distrain_nb.layout.byte_sizes import size_in_bytes
-from distrain_nb.magics.cell import show_long_work, submit, watch
+from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
-from distrain_nb.magics.help import page_of, show, show_help
+from distrain_nb.magics.help import show, show_help
+from distrain_nb.magics.help_page import page_of
+from distrain_nb.magics.shard import shard, shard_elsewhere
 from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, final_lines
 from distrain_nb.run.annotation import tags_in
 from distrain_nb.run.summary import labels_of, tagged
+from distrain_nb.tracking.credentials import SECRET_VARIABLES, keep_secret
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from distrain_nb.study import Study
 
 FOLLOW_EVERY_S = 0.1
-SMALLEST_SHARD = 1_000_000
 
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
     """Run a line magic and return its value. Raises OptionError, RunNotFound and what the verb
     raises."""
     if words[:1] == ["run"]:
-        from distrain_nb.magics.cell import run_script
+        from distrain_nb.magics.script import run_script
 
         return run_script(words[1:])
     if words[:1] == ["session"]:
@@ -46,7 +46,7 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
 
         return run_session(words[1:])
     if words[:1] == ["shard"] and (packing := packing_options(words[1:])):
-        return _shard_elsewhere(packing)
+        return shard_elsewhere(packing)
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None
@@ -72,7 +72,7 @@ def _runs(options: argparse.Namespace) -> Any:
 
 
 def _of_experiment(experiment: str) -> Any:
-    from distrain_nb.ui.table import experiment_table
+    from distrain_nb.ui.experiment_table import experiment_table
 
     runs = api.runs(experiment) if experiment else []
     if runs:
@@ -315,7 +315,7 @@ def _ask_for(name: str, text: str) -> None:
 def _follow_observing(config: Config) -> None:
     from IPython import get_ipython
 
-    from distrain_nb.magics.hooks import start_observing, stop_observing
+    from distrain_nb.magics.observing import start_observing, stop_observing
 
     (start_observing if config.observe else stop_observing)(get_ipython())
 
@@ -324,40 +324,6 @@ def _tune(options: argparse.Namespace) -> Any:
     from distrain_nb.magics.studies import tune_verb
 
     return tune_verb(options)
-
-
-def _shard(options: argparse.Namespace) -> None:
-    """Pack, and say what there is now. Raises OptionError, PackingError."""
-    from distrain_nb.data.packing import packed
-
-    size = _shard_size(options.size)
-    place = _rehearsed if options.rehearse else str
-    with show_long_work():
-        shards = packed(place(options.source), place(options.target), size, options.shuffle)
-    print(shards)
-
-
-def _shard_elsewhere(options: dict[str, Any]) -> None:
-    """Have a job pack, and show its run. Raises what `api.packing`, `api.start` and, for a run that
-    is waited for, `Run.wait` raise."""
-    source, target = options.pop("source"), options.pop("target")
-    size, shuffle = _shard_size(options.pop("size", "")), options.pop("shuffle", None)
-    submit(*api.packing(source, target, size, shuffle, options))
-
-
-def _shard_size(text: str) -> float:
-    from distrain_nb.data.packing import SIZE
-
-    size = size_in_bytes(text, "--size") if text else SIZE
-    if not SMALLEST_SHARD <= size < inf:
-        raise OptionError(f"invalid --size {text!r}: expected 1MB or more")
-    return size
-
-
-def _rehearsed(uri: str) -> str:
-    """Return the folder that a rehearsal takes for a bucket."""
-    scheme, separator, path = uri.partition("://")
-    return str(home() / "rehearsal" / scheme / path) if separator else uri
 
 
 _VERBS = {
@@ -376,7 +342,7 @@ _VERBS = {
     "export": _export,
     "compare": _compare,
     "tune": _tune,
-    "shard": _shard,
+    "shard": shard,
     "catalog": _catalog,
     "form": _form,
     "advise": _advise,

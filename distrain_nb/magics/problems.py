@@ -32,7 +32,7 @@ def show_problems(line: str, cell: str | None, shell: InteractiveShell) -> Itera
     except (RunFailed, RunCancelled):
         raise
     except DistrainError as error:
-        from distrain_nb.ui.problem_view import show_problem
+        from distrain_nb.ui.problem_panel import show_problem
 
         cells = _cells(line, cell, shell)
         error.args = (cells.located(str(error)),)  # a notebook's file keeps it

@@ -19,7 +19,8 @@ from distrain_nb.magics.command_line import (
     backends_of,
     by_backends,
 )
-from distrain_nb.magics.help import page_of, show
+from distrain_nb.magics.help import show
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.options import JobOptions
 from distrain_nb.run.session import find_session
 from distrain_nb.run.summary import plural

@@ -37,6 +37,7 @@ _SHOWS = {"PRINT_EXPR", "INTRINSIC_PRINT"}  # from Python 3.12 on
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 _LEFT_OUT = BY_USE | OF_THE_WORLD
 _NOTHING = object()
+_SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects hold what users put in
 
 
 class PartChange(NamedTuple):
@@ -228,9 +229,6 @@ def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, o
         if array is not None:
             found[path] = *identity(obj), array
     yield from ((f"{path}.{name}", part) for name, part in _attributes(obj, cls))
-
-
-_SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects hold what users put in
 
 
 def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:

@@ -21,6 +21,7 @@ OF_CLASSES = (
     "__match_args__",
 )  # which their statements give them, and may change
 _METHODS = (FunctionType, staticmethod, classmethod, property)
+_HELD = "its defaults and closure"
 
 
 def parts(name: str, definition: Any) -> Iterator[tuple[str, Any]]:
@@ -140,9 +141,6 @@ class Originals:
         if isinstance(value, type):
             return is_own(value, (main,))
         return is_definition(value) and value.__module__ == main
-
-
-_HELD = "its defaults and closure"
 
 
 def _held(definition: Any) -> dict[str, Any]:

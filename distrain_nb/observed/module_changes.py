@@ -25,6 +25,9 @@ _PLAIN = {bool, int, float, complex, str, bytes, type(None)}  # which many names
 _Leaves = dict[str, dict[str, Any]]  # of modules, by their names
 _NOTHING = object()
 
+# A kernel with frameworks has thousands of modules, and few are the user's.
+_others: dict[str, ReferenceType[ModuleType]] = {}
+
 
 class ModuleChange(NamedTuple):
     """A part of a module that a statement changed: where that stands, and what it became."""
@@ -203,10 +206,6 @@ def may_set(code: CodeType, module: ModuleType, namespace: Mapping[str, Any]) ->
 
 def _nothing() -> None:
     return None
-
-
-# A kernel with frameworks has thousands of modules, and few are the user's.
-_others: dict[str, ReferenceType[ModuleType]] = {}
 
 
 def own_modules() -> Iterator[tuple[str, ModuleType]]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _FILTERS, _LOGGERS = "warnings:filters", "logging:getLogger()"  # which imports change
 _SET_FILTERS = {"filterwarnings", "simplefilter", "resetwarnings", "filters"}
+SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
+_BEGINS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF"}
 
 
 class Settings:
@@ -173,10 +175,6 @@ class Seeded(NamedTuple):
     line: int
     column: int
     name: str
-
-
-SEEDS = re.compile(r"(\w+\.)*\w*(seed\w*|set_?(rng_)?state)|(\w+\.)*enable_full_determinism")
-_BEGINS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF"}
 
 
 def seeds_in(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[str]:

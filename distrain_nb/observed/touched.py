@@ -26,6 +26,7 @@ _BY_TEXT = {
 }
 _IMPORT = opmap["IMPORT_NAME"]
 _MOST = 5000  # objects that are looked at for a statement, and items of one
+_CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def is_idle(code: CodeType, names: Mapping[str, Any], followed: Collection[str]) -> bool:
@@ -80,9 +81,6 @@ def touched(code: CodeType, names: Mapping[str, Any]) -> set[int] | None:
         else:
             waiting += gc.get_referents(thing)
     return visited
-
-
-_CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def _is_packages(thing: object) -> bool:

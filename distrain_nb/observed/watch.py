@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _MOST_VARIABLES = 4096
+_HERE = "what is called"
 
 
 class Watch:
@@ -172,9 +173,6 @@ def _asking(function: Callable[..., Any], note: Callable[..., None]) -> CodeType
 
     code = _first.__code__
     return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
-
-
-_HERE = "what is called"
 
 
 def _first(*args: Any, **kwargs: Any) -> Any:

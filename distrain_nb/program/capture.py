@@ -10,24 +10,18 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.program.cell_code import _AWAITS, CellCode, read_cell
-from distrain_nb.program.gathering.arrange import (
-    Body,
-    arrange,
-    assemble,
-    statements_of,
-)
-from distrain_nb.program.gathering.doubts import own_names
+from distrain_nb.program.frameworks import with_backend
+from distrain_nb.program.gathering.arrange import arrange, statements_of
+from distrain_nb.program.gathering.assemble import Body, assemble
 from distrain_nb.program.gathering.draws import drawn
+from distrain_nb.program.gathering.expectation import expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.later import made_later
-from distrain_nb.program.gathering.module_state import (
-    modules_in,
-    process_state,
-    variables_of_the_world,
-)
+from distrain_nb.program.gathering.module_state import modules_in, variables_of_the_world
+from distrain_nb.program.gathering.own_names import own_names
+from distrain_nb.program.gathering.process_state import process_state
 from distrain_nb.program.gathering.ranks import leave_out
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, SourceCode, Value
-from distrain_nb.program.gathering.state import expectation
 from distrain_nb.program.gathering.unrepeated import drawn_anew
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, reached
@@ -42,20 +36,11 @@ from distrain_nb.program.program import (
 from distrain_nb.program.proof.effects import with_effects
 from distrain_nb.program.proof.made import proven
 from distrain_nb.program.proof.replay import Replay, replayed
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.names import futures_in
-from distrain_nb.program.python.scopes import (
-    ImportedModule,
-    bound_names,
-    imports_of,
-    needs_arguments,
-    uncalled_function,
-)
-from distrain_nb.program.requirements import (
-    files_of,
-    requirements_of,
-    unknown_modules,
-    with_backend,
-)
+from distrain_nb.program.python.scopes import bound_names
+from distrain_nb.program.python.uncalled_function import needs_arguments, uncalled_function
+from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.program.values.data import data_of
 from distrain_nb.program.values.tensorflow_values import starts_tensorflow
 from distrain_nb.repairs import append_line, write_in_option

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.arrange import (
-    without_futures,
-)
+from distrain_nb.program.gathering.assemble import without_futures
 from distrain_nb.program.program import (
     SYNTAX_ERROR,
 )
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, names_of
-from distrain_nb.program.python.scopes import (
-    ImportedModule,
-    imports_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,11 +1,7 @@
-"""What a program needs beside its text: files, modules, and distributions as `name==version`.
-
-Which frameworks a program trains with, by what it imports.
-"""
+"""What a program needs beside its text: files, modules, and distributions as `name==version`."""
 
 from __future__ import annotations
 
-import re
 import sys
 from difflib import get_close_matches
 from functools import lru_cache
@@ -19,60 +15,16 @@ from distrain_nb.config import path_named, shortened
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import gone_file, included, locate
-from distrain_nb.program.python.scopes import ImportedModule
+from distrain_nb.program.python.imports import ImportedModule
 from distrain_nb.repairs import add_option, write_in_option
 from distrain_nb.worker.rank.program import MAIN, OF_PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.findings import Fix
 
-# What the catalog's frameworks are imported as, and what builds on them alone. A framework that
-# stands before another one decides where a container has only one of them.
-IMPORTED_AS: Mapping[str, tuple[str, ...]] = {
-    "pytorch": ("torch", "lightning", "pytorch_lightning", "accelerate", "transformers"),
-    "tensorflow": ("tensorflow", "tf_keras"),
-    "jax": ("jax", "flax", "optax", "orbax", "equinox", "haiku"),
-    "xgboost": ("xgboost",),
-    "scikit-learn": ("sklearn",),
-}
-# The distribution that has the framework.
-PACKAGES: Mapping[str, str] = {
-    "pytorch": "torch",
-    "tensorflow": "tensorflow",
-    "jax": "jax",
-    "xgboost": "xgboost",
-    "scikit-learn": "scikit-learn",
-}
-
-KERAS_BACKEND = "KERAS_BACKEND"
-# Keras 3 computes with one of these, and takes TensorFlow where nobody has chosen.
-_BACKENDS = ("tensorflow", "jax", "torch")
-_CHOSEN = re.compile(
-    rf"""(?:{KERAS_BACKEND}["']?\]?\s*[=,]|set_backend\()\s*["']?({"|".join(_BACKENDS)})\b"""
-)
-
-
-def frameworks_of(imports: Collection[str]) -> tuple[str, ...]:
-    """Return the catalog's names of the frameworks that are imported, in the order of
-    `IMPORTED_AS`."""
-    names = set(imports)
-    if "keras" in names and names.isdisjoint(_BACKENDS):
-        names.add("tensorflow")
-    return tuple(name for name, modules in IMPORTED_AS.items() if names & set(modules))
-
-
-def with_backend(imports: Sequence[ImportedModule], text: str) -> tuple[ImportedModule, ...]:
-    """Return the imports of a program of that text, with the module that Keras computes with, where
-    Keras is imported and the module is not: it is imported too, and no package brings it."""
-    roots = {found.root for found in imports}
-    if "keras" not in roots:
-        return tuple(imports)
-    chosen = _CHOSEN.search(text)
-    backend = chosen[1] if chosen else "tensorflow"
-    implied = backend not in roots and (chosen or roots.isdisjoint(_BACKENDS))
-    return (*imports, ImportedModule(backend, (), 0)) if implied else tuple(imports)
+_ENDS = (".py", "/__init__.py")
 
 
 def requirements_of(
@@ -119,9 +71,6 @@ def _distributions(root: str, modules: frozenset[str]) -> frozenset[str]:
     # a namespace such as `google`: those that have one of the modules, or the package itself
     paths = [f"\n{module.replace('.', '/')}" for module in modules]
     return found & _distributions_with(*(f"{p}{end}" for p in paths for end in _ENDS))
-
-
-_ENDS = (".py", "/__init__.py")
 
 
 def _distributions_with(*parts: str) -> frozenset[str]:

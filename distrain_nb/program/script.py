@@ -18,15 +18,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.frameworks import with_backend
 from distrain_nb.program.notebook.local_modules import follow, included, is_installed
 from distrain_nb.program.program import SYNTAX_ERROR, Program
-from distrain_nb.program.python.scopes import imports_of
-from distrain_nb.program.requirements import (
-    files_of,
-    requirements_of,
-    unknown_modules,
-    with_backend,
-)
+from distrain_nb.program.python.imports import imports_of
+from distrain_nb.program.requirements import files_of, requirements_of, unknown_modules
 from distrain_nb.worker.files.disk import readable_size
 from distrain_nb.worker.rank.program import OF_PROGRAM, EntryPoint, Segment
 

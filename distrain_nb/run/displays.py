@@ -37,6 +37,7 @@ _SAVED_BYTES = 1_000_000  # of all displays in a saved notebook
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 # As the live page has it (`page/src/displays.js`).
 _PLAIN = "html{background:#fff}body{margin:8px;font:13px/1.5 system-ui,sans-serif;color:#1f2328}"
+_FETCHED = ("images", "source", "href", "mapbox", "map", "geo")
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,6 @@ def _plain(content: Value) -> Value:
     if isinstance(content, list):
         return [_plain(part) for part in content]
     return re.sub(r"<(?=/?a\b)", "‹", content, flags=re.I) if isinstance(content, str) else content
-
-
-_FETCHED = ("images", "source", "href", "mapbox", "map", "geo")
 
 
 def _html(content: Value) -> Answer:

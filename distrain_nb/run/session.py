@@ -40,7 +40,7 @@ from distrain_nb.worker.files.session import (
     names_of,
 )
 from distrain_nb.worker.files.status import Owner, Process, State, Status
-from distrain_nb.worker.machine.system import resident_bytes
+from distrain_nb.worker.machine.process_table import resident_bytes
 from distrain_nb.worker.rank import values
 
 if TYPE_CHECKING:

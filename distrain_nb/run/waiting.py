@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from distrain_nb.run.results import Results
 
 LOOK_EVERY_S = 0.05
+_lock = threading.Lock()
+_waiting: list[tuple[Waitable, Future[Value]]] = []
 
 
 class Ends(ABC):
@@ -150,10 +152,6 @@ class Waitable(Ends, Generic[R]):
         """Wait for `result()` and leave the event loop free. Cancelling the task that awaits leaves
         the run alone."""
         return asyncio.wrap_future(self.future()).__await__()
-
-
-_lock = threading.Lock()
-_waiting: list[tuple[Waitable, Future[Value]]] = []
 
 
 def _future_of(run: Waitable[R]) -> Future[R]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 FIRST = "Traceback (most recent call last):"
 _BETWEEN = re.compile(r"(During handling of|The above exception|Traceback \(most recent).*")
+_PLACE = re.compile(r'^\s*(File "|Cell In\[|  File )')
+_CELL_PLACE = re.compile(r"^[ |+-]*(Cell In\[\d+\], line \d+(?:, in (?!<module>)[\w.<>]+)?)", re.M)
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 
 
 class Block:
@@ -59,11 +62,6 @@ def blocks(lines: Iterable[Line]) -> list[Block]:
 
 def _text(line: Line) -> str:
     return escapes.plain(shown_text(line)).rstrip()
-
-
-_PLACE = re.compile(r'^\s*(File "|Cell In\[|  File )')
-_CELL_PLACE = re.compile(r"^[ |+-]*(Cell In\[\d+\], line \d+(?:, in (?!<module>)[\w.<>]+)?)", re.M)
-_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 
 
 def report_line(error: str) -> str:

@@ -10,7 +10,7 @@ from distrain_nb.secrets.guard import (
     secret_in_file,
 )
 from distrain_nb.secrets.leaving import Guard
-from distrain_nb.secrets.named import is_secret_by_name, is_secret_name
+from distrain_nb.secrets.names import is_secret_by_name, is_secret_name
 from distrain_nb.secrets.redaction import (
     env_values,
     redacted,

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from distrain_nb.secrets.named import is_plain, is_secret_by_name, looks_random
+from distrain_nb.secrets.names import is_secret_by_name
 from distrain_nb.secrets.prefixes import SecretMatch
+from distrain_nb.secrets.randomness import is_plain, looks_random
 
 _KIND = "a secret of a command"
 _VALUE = rb"\\{0,7}[\"']?(?P<value>[^\s\"'\\<>]{4,256})"
@@ -43,6 +44,7 @@ _NAME_ENDS = re.compile(rb"(?:PASSWORD|PASSWD|PASS|PWD|TOKEN|SECRET|KEY|PAT|AUTH
 _VARIABLE = re.compile(rb"(?:^|(?<=[\s!;&|\"'`]))[A-Z][A-Z0-9_]{1,60}=\Z", re.MULTILINE)
 _BEFORE_COMMAND = re.compile(rb"(?P<value>[^\s\"'`,;()\[\]<>|&\\]{6,256})[ ]+[\w./-]")
 _HEADERS = re.compile(r"(?:key|token|secret|password|auth|authorization|cookie)$", re.IGNORECASE)
+_DRAWN = 20
 
 
 def command_secrets(data: bytes, lower: bytes) -> Iterator[SecretMatch]:
@@ -76,9 +78,6 @@ def _in_variables(data: bytes) -> Iterator[SecretMatch]:
             variable = _text(name[0][:-1])
             if is_secret_by_name(variable, _text(match["value"])):
                 yield SecretMatch(match.start("value"), _KIND)
-
-
-_DRAWN = 20
 
 
 def is_written_out(value: bytes) -> bool:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from distrain_nb.secrets.commands import command_secrets, is_written_out
-from distrain_nb.secrets.named import looks_random, named_literals
+from distrain_nb.secrets.named import named_literals
 from distrain_nb.secrets.pairs import paired_literals
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
+from distrain_nb.secrets.randomness import looks_random
 
 # In these files values need no quotes.
 _SETTINGS = frozenset(
@@ -25,6 +26,16 @@ _NOWHERE = re.compile(
 )
 _PAIR_ENDS = re.compile(rb"\w[ ]?=[^;=\n\"']{1,190};[ ]?\Z")
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
+
+# A text may stand within another, as source and JSON write it: a form finds these escaped
+# too, up to three times; without a limit a row of backslashes would take quadratic time.
+_ESCAPED = {
+    '"': r'\\{0,7}"',
+    "<quote>": r"(?:\\{0,7}[\x22'])",
+    "<line>": r"(?:^|\\{1,7}[rn])[ \t]*",
+    "<end>": r"[ \t\r]*(?:$|\\{1,7}[rn])",
+    "<space>": r"(?:\s|\\{1,7}[rnt])+",
+}
 
 
 def secrets_by_context(data: bytes, suffix: str) -> Iterator[SecretMatch]:
@@ -69,17 +80,6 @@ def _is_in_pairs(match: re.Match[bytes]) -> bool:
     before = match.string[max(match.start() - 200, 0) : match.start()]
     is_pair = _PAIR_ENDS.search(before) is not None
     return is_pair and is_written_out(match[1]) and match[1].lower() not in _COMMON
-
-
-# A text may stand within another, as source and JSON write it: a form finds these escaped
-# too, up to three times; without a limit a row of backslashes would take quadratic time.
-_ESCAPED = {
-    '"': r'\\{0,7}"',
-    "<quote>": r"(?:\\{0,7}[\x22'])",
-    "<line>": r"(?:^|\\{1,7}[rn])[ \t]*",
-    "<end>": r"[ \t\r]*(?:$|\\{1,7}[rn])",
-    "<space>": r"(?:\s|\\{1,7}[rnt])+",
-}
 
 
 def _form(text: str) -> re.Pattern[bytes]:

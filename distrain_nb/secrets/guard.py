@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import CheckFailed
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.secrets.forms import secrets_by_context
-from distrain_nb.secrets.named import is_secret_by_name, is_secret_name, kind_of_file
+from distrain_nb.secrets.names import is_secret_by_name, is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
 from distrain_nb.worker.rank.values import ARRAYS, INDEX, OBJECTS, VALUES_FOLDER, Entry, index_of

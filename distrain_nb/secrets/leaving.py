@@ -17,7 +17,8 @@ from typing import Any, TypeVar, cast
 
 from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.guard import HIDDEN, is_secret
-from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside, is_secret_by_name
+from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside
+from distrain_nb.secrets.names import is_secret_by_name
 from distrain_nb.secrets.redaction import ASSIGNED, redacted, redacted_options
 from distrain_nb.worker.machine.environment import variables
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside, is_plain
+from distrain_nb.secrets.named import LAST_WORD, NAME, is_beside
 from distrain_nb.secrets.prefixes import SecretMatch
+from distrain_nb.secrets.randomness import is_plain
 
 _KIND = "a secret that is written out"
 _WINDOW, _BEHIND = 200, 600

@@ -9,7 +9,7 @@ from itertools import chain
 
 from distrain_nb.secrets.forms import secrets_by_context
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
-from distrain_nb.secrets.named import is_secret_by_name
+from distrain_nb.secrets.names import is_secret_by_name
 from distrain_nb.secrets.prefixes import prefixed
 
 # A value as short as `1` is no secret, and stands everywhere; one of a few signs may be a word's

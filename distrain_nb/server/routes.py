@@ -18,7 +18,7 @@ from distrain_nb.server.answers import (
 from distrain_nb.server.handler import PageHandler, acts, reads
 from distrain_nb.server.run_handlers import DownloadHandler, RunHandler
 from distrain_nb.study.answers import ACTIONS
-from distrain_nb.study.summary import row_of
+from distrain_nb.study.rows import row_of
 
 
 def routes(base_url: str) -> list[tuple[str, type[PageHandler]]]:

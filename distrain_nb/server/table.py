@@ -15,7 +15,7 @@ from distrain_nb.run.pages.overlay import title
 from distrain_nb.run.pages.sessions import session_rows
 from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs, own_sessions, own_studies
-from distrain_nb.study.summary import StudyListing
+from distrain_nb.study.rows import StudyListing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

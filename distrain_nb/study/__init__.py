@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distrain_nb.study.listing import attach, find_study, studies
+    from distrain_nb.study.attaching import attach
+    from distrain_nb.study.listing import find_study, studies
     from distrain_nb.study.starting import prepare, tune
     from distrain_nb.study.study import Study
 
@@ -18,7 +19,7 @@ __all__ = ["Study", "attach", "find_study", "prepare", "studies", "tune"]
 
 _HOMES = {
     "Study": "distrain_nb.study.study",
-    "attach": "distrain_nb.study.listing",
+    "attach": "distrain_nb.study.attaching",
     "find_study": "distrain_nb.study.listing",
     "prepare": "distrain_nb.study.starting",
     "studies": "distrain_nb.study.listing",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Query = Mapping[str, str]
 
+ENDING_TRIALS = 50
+
 
 def page_of(
     summary: StudySummary, importances: Mapping[str, float], known_version: str = ""
@@ -50,9 +52,6 @@ def _version(
     text = to_json([lasting, dict(importances)])
     parts = (text.encode(), *(trial.digest for trial in trials))
     return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
-
-
-ENDING_TRIALS = 50
 
 
 def answer(study: Study, importances: Importances, query: Query) -> Answer:

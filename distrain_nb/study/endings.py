@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.metrics.smooth import downsample
 from distrain_nb.study.files import TrialState
 from distrain_nb.tuning.reports import HypertuneReports, Row, by_step, final_values
 from distrain_nb.tuning.spec import StudySpec

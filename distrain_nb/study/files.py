@@ -9,7 +9,6 @@ the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from distrain_nb.backends.remote.processes import start_detached
 from distrain_nb.errors import OptionError
 from distrain_nb.run import folder_access
 from distrain_nb.run.numbered_folders import NumberedFolders
@@ -189,12 +187,3 @@ def requested_trials(folder: Path, spec: StudySpec) -> int:
         return spec.trials
     except ValueError as error:
         raise fields.Damaged(f"{path} is damaged: {error}") from None
-
-
-PROCESS = "distrain_nb.study"
-NOTICES = "distrain_nb.study.notices"  # the process that tells of the end
-
-
-def start_process(folder: Path, python: str = sys.executable) -> None:
-    """Start the process that owns a study's trials, and outlives this one."""
-    start_detached(["-m", PROCESS, str(folder)], folder / PROCESS_LOG, python, cwd="/")

@@ -21,8 +21,9 @@ from distrain_nb.options import read
 from distrain_nb.program import Program
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.study.cost import costs_text
-from distrain_nb.study.files import NOTICES, StudyFile, start_process
+from distrain_nb.study.files import StudyFile
 from distrain_nb.study.listing import new_folder, new_key
+from distrain_nb.study.processes import NOTICES, start_process
 from distrain_nb.study.service import service_of, tuning_service
 from distrain_nb.study.spec_reading import check_here, check_study, take_spec
 from distrain_nb.study.study import Study

@@ -20,7 +20,6 @@ from distrain_nb.backends.remote.lock import carrier_lock
 from distrain_nb.errors import DistrainError, OptionError, RunNotFound, RunNotReady, RunUnreadable
 from distrain_nb.run.waiting import Ends
 from distrain_nb.study.files import (
-    NOTICES,
     STOP_FILE,
     STORAGE_FILE,
     WANTED_FILE,
@@ -29,9 +28,9 @@ from distrain_nb.study.files import (
     TrialState,
     readable,
     requested_trials,
-    start_process,
     writable,
 )
+from distrain_nb.study.processes import NOTICES, start_process
 from distrain_nb.study.service import service_of
 from distrain_nb.study.trial_reader import TrialReader
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.run.metrics import finite
-from distrain_nb.run.metrics.smooth import downsample
+from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.launching import trial_run
 from distrain_nb.study.run_curves import POINTS_OF_CURVE, RunCurves

@@ -11,7 +11,8 @@ from functools import partial
 from distrain_nb.backends.remote.lock import run_as_owner
 from distrain_nb.config import home
 from distrain_nb.tracking.kinds import Kind, kinds
-from distrain_nb.tracking.request import OWNER_FILE, pending
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.starting import OWNER_FILE
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner

@@ -17,8 +17,9 @@ from email.message import EmailMessage
 from typing import Any
 
 from distrain_nb.certificates import unverified
-from distrain_nb.config import SECRET_VARIABLES, Config, is_web_address, secret
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
+from distrain_nb.tracking.credentials import SECRET_VARIABLES, is_web_address, secret
 
 CHANNELS = ("webhook", "mail")
 WITHIN_S = 15.0

@@ -6,10 +6,11 @@ import logging
 import time
 from dataclasses import replace
 
+from distrain_nb.tracking.address import without_password
 from distrain_nb.tracking.guarded import GuardedTracker
 from distrain_nb.tracking.kinds import MLFLOW, Kind
 from distrain_nb.tracking.mirror import Mirror
-from distrain_nb.tracking.request import TrackingRequest, pending, without_password
+from distrain_nb.tracking.request import TrackingRequest, pending
 from distrain_nb.tracking.tracker import NotYet, TooLate, Tracker
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.tracked import Tracked

@@ -14,8 +14,10 @@ from distrain_nb.backends.remote.tracker import may_be_reached
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
+from distrain_nb.tracking.address import OFF, address
 from distrain_nb.tracking.kinds import kind_of, place_kind
-from distrain_nb.tracking.request import OFF, TrackingRequest, address, begin, missing_package
+from distrain_nb.tracking.request import TrackingRequest
+from distrain_nb.tracking.starting import begin, missing_package
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 

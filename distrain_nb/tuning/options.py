@@ -19,6 +19,8 @@ from distrain_nb.tuning import text
 from distrain_nb.tuning.spec import Condition, Parameter, StudySpec, Value
 
 Texts: TypeAlias = "Mapping[str, str | list[str]]"
+_BY_PLACE = "the place's choice"
+STUDY = Option("study", "FILE", "study in YAML or in a cloud's format; options change it")
 
 
 def _whole_number(value: str) -> int:
@@ -28,8 +30,6 @@ def _whole_number(value: str) -> int:
         raise OptionError("expected a whole number") from None
 
 
-_BY_PLACE = "the place's choice"
-STUDY = Option("study", "FILE", "study in YAML or in a cloud's format; options change it")
 _PARTS = (
     Option(
         "tune", "NAME=LOW..HIGH",

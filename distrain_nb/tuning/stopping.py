@@ -26,6 +26,15 @@ UNLIKELY = 0.02  # the chance to become the best with which a trial goes on
 GRID = 16  # points that the regression has of each curve
 FEWEST_POINTS = 3  # of those, before a curve is continued
 
+# Shares of the variance that stay and that decay, how long that takes as a part of the whole, and
+# the noise.
+_CANDIDATES = [
+    (stays, decay, noise)
+    for stays in (0.1, 0.3, 1.0, 3.0)
+    for decay in (0.03, 0.1, 0.3, 1.0)
+    for noise in (1e-4, 1e-3, 1e-2, 1e-1)
+]
+
 
 def check(stopping: Stopping | None, goals: int) -> None:
     """Raise OptionError for a rule that trials on this machine can't be stopped by."""
@@ -147,16 +156,6 @@ class Continuation:
         # The mean curve is itself the mean of a few.
         variance = (self.kernel[-1, -1] - across @ weights) * (1 + 1 / self.trials) + self.noise
         return float(self.common[-1] + weights @ values), sqrt(max(float(variance), 1e-24))
-
-
-# Shares of the variance that stay and that decay, how long that takes as a part of the whole, and
-# the noise.
-_CANDIDATES = [
-    (stays, decay, noise)
-    for stays in (0.1, 0.3, 1.0, 3.0)
-    for decay in (0.03, 0.1, 0.3, 1.0)
-    for noise in (1e-4, 1e-3, 1e-2, 1e-1)
-]
 
 
 def _fitted(

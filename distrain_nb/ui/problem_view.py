@@ -1,25 +1,19 @@
-"""Shows what keeps a cell from running: a panel on a page, HTML without scripts, text elsewhere."""
+"""What keeps a cell from running, as HTML without scripts and as text."""
 
 from __future__ import annotations
 
 import html
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.run.summary import plural
 from distrain_nb.saved.markup import LITERAL, OWN_KEYS
-from distrain_nb.ui import outputs
-from distrain_nb.ui.frontend import frontend
-from distrain_nb.ui.problem import CellRepair, Cells, Excerpt, Point, points_of, repaired
+from distrain_nb.ui.problem import CellRepair, Excerpt, Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from distrain_nb.errors import DistrainError
-    from distrain_nb.findings import Finding
 
 RED, BOLD, SOFT, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -124,60 +118,3 @@ def _row(excerpt: Excerpt, number: int, line: str) -> str:
 def _marked_up(text: str) -> str:
     """Mark text between backticks as code."""
     return _QUOTED.sub(lambda match: f"<code>{match[1]}</code>", html.escape(text, quote=False))
-
-
-SHOWN = "Nothing was started; the problems are listed above."  # of a cell or a line
-
-
-def show_problem(error: DistrainError, cells: Cells) -> None:
-    """Display it below the running cell, and leave to IPython what the display doesn't have."""
-    points = points_of(error.findings, cells)
-    if not frontend().has_widgets:
-        error.rendered = as_text(points, colours=True)
-        return
-    _display(points, Severity.ERROR)
-    error.rendered = SHOWN
-
-
-def show_warnings(findings: Sequence[Finding], cells: Cells) -> None:
-    """Display what does not keep a cell from running: in lines where it has no repair."""
-    if any(finding.fixes for finding in findings) and frontend().has_widgets:
-        _display(points_of(findings, cells), Severity.WARNING)
-        return
-    for finding in findings:
-        outputs.say(cells.located(str(finding)))
-
-
-def _display(points: tuple[Point, ...], severity: Severity) -> None:
-    key = f"problem-{uuid4().hex}"
-    page = style() + as_html(points, key, severity)
-    outputs.show({"text/html": page, "text/plain": as_text(points)})
-    if any(point.repairs for point in points):
-        _offer_repairs(points, key)
-
-
-def _offer_repairs(points: tuple[Point, ...], key: str) -> None:
-    """Let the page make buttons of the repairs: this process says what they make of a cell."""
-    import traitlets
-
-    from distrain_nb.ui.widgets import STATIC, Widget
-
-    class Repairs(Widget):
-        _esm = STATIC / "problem.js"
-
-        key = traitlets.Unicode().tag(sync=True)
-
-    def on_message(widget: Any, message: dict[str, Any], _: Any) -> None:
-        point, number = points[int(message["point"])], int(message["repair"])
-        text = repaired(point, number, str(message["source"]))
-        widget.send({"kind": "repaired", "id": message["id"], "source": text})
-
-    Repairs(key=key).on_msg(on_message)
-
-
-@lru_cache(maxsize=1)
-def style() -> str:
-    from distrain_nb.ui.widgets import STATIC
-
-    css = (STATIC / "problem.css").read_text(encoding="utf-8")
-    return f"<style>{' '.join(css.split())}</style>"

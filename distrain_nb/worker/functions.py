@@ -35,6 +35,8 @@ labels: Set[str] = set()  # file names of the program's own code in tracebacks
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 Node = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _LATE = __future__.annotations.compiler_flag
+_HOOK = "__init_subclass__"
+REGISTERED = "classes by `register`"  # among the attributes of an abstract class
 
 
 def is_of_program(file: str) -> bool:
@@ -119,15 +121,9 @@ def without_hooks(classes: Iterable[type]) -> Iterator[None]:
             setattr(cls, _HOOK, hook)
 
 
-_HOOK = "__init_subclass__"
-
-
 @classmethod  # type: ignore[misc]
 def _no_hook(cls: Any, **options: Any) -> None:
     pass
-
-
-REGISTERED = "classes by `register`"  # among the attributes of an abstract class
 
 
 def set_class(cls: type, state: Mapping[str, Any]) -> None:

@@ -20,7 +20,8 @@ from distrain_nb.saved.study_table import StudyTable
 from distrain_nb.saved.tail import Tail
 from distrain_nb.study.summary import summary_of as summary_of_study
 from distrain_nb.ui.compare import ComparisonView
-from distrain_nb.ui.table import experiment_table, runs_table
+from distrain_nb.ui.experiment_table import experiment_table
+from distrain_nb.ui.table import runs_table
 from distrain_nb.worker.files.status import State
 from tests.browser.jupyter import new_page
 from tests.browser.test_overlay import reporting

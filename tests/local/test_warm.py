@@ -200,7 +200,7 @@ def test_importing_frameworks_leaves_nothing_that_a_fork_would_share() -> None:
     names = tuple(dict.fromkeys((*FORK_SAFE, *of_libraries, OPTIMIZER)))
     look = (
         "import os, uuid\nfrom multiprocessing import current_process, resource_tracker\n"
-        "from distrain_nb.worker.machine.system import import_without\n"
+        "from distrain_nb.worker.machine.framework_import import import_without\n"
         "def shared():\n"
         "    children = [p for task in os.listdir('/proc/self/task')\n"
         "        for p in open(f'/proc/self/task/{task}/children').read().split()]\n"

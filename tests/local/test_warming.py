@@ -13,7 +13,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.worker.files.request import Warming
 from distrain_nb.worker.files.status import Owner
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import memory
 from distrain_nb.worker.supervisor.forkserver import ForkServer
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
@@ -127,7 +127,7 @@ def test_nothing_is_started(nb: Kernel, word: str, reason: str, cells: list[str]
     for cell in (LOAD, *cells):
         outcome = nb.run(cell)
         assert not outcome.error, (reason, outcome.traceback)
-    asked = nb.run("from distrain_nb.magics import hooks\nprint(sorted(hooks._requested))").text
+    asked = nb.run("from distrain_nb.magics import warming\nprint(sorted(warming._requested))").text
     assert ("torch" in asked) == (reason != "no framework")
     assert eventually(lambda: not started(word))
 
@@ -163,12 +163,12 @@ def test_what_a_control_group_leaves(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert system.available(proc, groups) == 70000 - 40000
+    assert memory.available(proc, groups) == 70000 - 40000
     (groups / "memory/a/memory.limit_in_bytes").write_text("45000\n")
-    assert system.available(proc, groups) == 5000
+    assert memory.available(proc, groups) == 5000
     (groups / "b/memory.max").unlink()
     (groups / "memory/a/memory.limit_in_bytes").unlink()
-    assert system.available(proc, groups) == 80 << 10
+    assert memory.available(proc, groups) == 80 << 10
 
 
 # As MKL does: C code at the end of the thread that has imported it. It takes half a second.

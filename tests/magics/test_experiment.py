@@ -12,7 +12,7 @@ from distrain_nb import api
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.lines import run_line
 from distrain_nb.run import Store
-from distrain_nb.ui.table import ExperimentTable
+from distrain_nb.ui.experiment_table import ExperimentTable
 
 
 def _runs(experiment: str) -> Any:

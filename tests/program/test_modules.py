@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.program.python.scopes import imports_of
+from distrain_nb.program.python.imports import imports_of
 from distrain_nb.program.requirements import requirements_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from distrain_nb.backends.remote import studies
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.magics.lines import run_line
 from distrain_nb.places.vertex import client
-from distrain_nb.study import Study, listing
+from distrain_nb.study import Study, attaching
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.study.summary import summary_of
 from distrain_nb.worker.files.status import State
@@ -71,7 +71,7 @@ def vertex(no_docker: None, small: BaseImage, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(
             client, "job_client", lambda place, given: own(place, given or cloud.endpoints)
         )
-        monkeypatch.setattr(listing, "start_process", start)
+        monkeypatch.setattr(attaching, "start_process", start)
         yield cloud
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.metrics.downsample import thin
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.metrics.smooth import smooth, thin
+from distrain_nb.run.metrics.smooth import smooth
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.metrics import event_format

@@ -23,7 +23,7 @@ from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.secrets import refuse_secret_texts, refuse_secrets
 from distrain_nb.secrets.forms import secrets_by_context
-from distrain_nb.secrets.named import kind_of_file
+from distrain_nb.secrets.names import kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 
 DRAWN = random.Random(7)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.secrets.forms import secrets_by_context
-from distrain_nb.secrets.named import is_secret_by_name
+from distrain_nb.secrets.names import is_secret_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

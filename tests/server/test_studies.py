@@ -15,8 +15,8 @@ from distrain_nb.config import fingerprint
 from distrain_nb.run import Store
 from distrain_nb.server.access import own_studies
 from distrain_nb.study.files import TrialState, read_trials
+from distrain_nb.study.rows import StudyListing
 from distrain_nb.study.study import Study
-from distrain_nb.study.summary import StudyListing
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.supervisor.heartbeat import is_watched

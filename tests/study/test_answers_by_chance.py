@@ -8,8 +8,8 @@ from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.study.answers import answer
 from distrain_nb.study.importances import Importances
+from distrain_nb.study.rows import StudyListing
 from distrain_nb.study.study import Study
-from distrain_nb.study.summary import StudyListing
 from distrain_nb.worker.files.status import State
 from tests.fuzzing import flipped, mutated, rounds
 from tests.run.test_readers_by_chance import CRUEL, PIECES

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from distrain_nb.config import Config, keep_secret
+from distrain_nb.config import Config
 from distrain_nb.study import find_study
 from distrain_nb.study.files import TOLD_FILE
 from distrain_nb.study.notices import StudyWatch
+from distrain_nb.tracking.credentials import keep_secret
 from distrain_nb.worker.files.status import Status
 from tests.conftest import eventually
 from tests.study.conftest import process_of

@@ -34,7 +34,8 @@ from distrain_nb.study.listing import new_folder
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.study.summary import summary_of
 from distrain_nb.tracking import begin_study, catch_up
-from distrain_nb.tracking.request import owner, pending
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.starting import owner
 from distrain_nb.worker.files.status import State, Status, request_cancel
 from distrain_nb.worker.files.tracked import Tracked
 from distrain_nb.worker.metrics import writer
@@ -248,7 +249,7 @@ def test_its_trials_are_nested_below_it_in_mlflow(
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with monkeypatch.context() as nobody_mirrors:
-        nobody_mirrors.setattr("distrain_nb.tracking.request._see_to_it", lambda kind: None)
+        nobody_mirrors.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
         assert not begin_study(study.folder, "bowl", 1e9, "bowls", {"trials": "2"}, here=False)
         with monkeypatch.context() as inside:
             inside.setattr(ServiceTrials, "_save", lambda self, trial: trial.run and os._exit(9))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.config import Config, keep_secret
+from distrain_nb.config import Config
 from distrain_nb.tracking import messages
+from distrain_nb.tracking.credentials import keep_secret
 from distrain_nb.tracking.messages import Message
 from tests.tracking.hook import serving_hook
 from tests.tracking.mail_server import Authority, Mailbox, serving_mail

@@ -21,7 +21,8 @@ from distrain_nb.run import Run
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tracking import catch_up
-from distrain_nb.tracking.request import owner, pending
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.starting import owner
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE, Tracked
 from tests.conftest import eventually
 from tests.tracking.points import points_here, points_there
@@ -101,7 +102,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def tracked_home(home: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home whose runs are mirrored; the process that does so ends with the test."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
-    monkeypatch.setattr("distrain_nb.tracking.request.ANSWER_WITHIN_S", 240.0)
+    monkeypatch.setattr("distrain_nb.tracking.starting.ANSWER_WITHIN_S", 240.0)
     yield home
     if found := owner():
         os.kill(found.pid, signal.SIGKILL)

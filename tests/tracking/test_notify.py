@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb import api, config
-from distrain_nb.config import Config, keep_secret, secret
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.magics import lines
 from distrain_nb.tracking import messages, notify
+from distrain_nb.tracking.credentials import keep_secret, secret
 from distrain_nb.tracking.messages import Message
 from distrain_nb.tracking.notify import RunWatch
 from distrain_nb.worker.files.folder import LOG_FILE, RECORD_FILE

@@ -13,16 +13,11 @@ from distrain_nb.places.vertex.settings import VARIABLES
 from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.run import Store
 from distrain_nb.run.store import Record
+from distrain_nb.tracking.address import address, without_password
 from distrain_nb.tracking.process import TRIES, TrackingProcess
-from distrain_nb.tracking.request import (
-    TrackingRequest,
-    address,
-    begin,
-    owner,
-    pending,
-    without_password,
-)
+from distrain_nb.tracking.request import TrackingRequest, pending
 from distrain_nb.tracking.runs import begin_run, begin_study, place_request
+from distrain_nb.tracking.starting import begin, owner
 from distrain_nb.worker.files.folder import STATUS_FILE
 from distrain_nb.worker.files.tracked import Tracked, variables
 from tests.conftest import holding
@@ -126,7 +121,7 @@ def test_rank_0_has_the_login_of_its_runs_tracker_and_of_no_other(
 
 
 def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrain_nb.tracking.request._see_to_it", lambda kind: None)
+    monkeypatch.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
     monkeypatch.setattr("distrain_nb.tracking.kinds.find_spec", lambda name: name)
     request = request_for(home / "runs" / "1", uri="https://me:open%40sesame@ml.example/x")
     assert begin(request, waits=False) == ""

@@ -21,8 +21,9 @@ from distrain_nb.places.vertex.experiments import ExperimentsPlace
 from distrain_nb.places.vertex.tracking import VERTEX
 from distrain_nb.run import Run
 from distrain_nb.tracking import catch_up
-from distrain_nb.tracking.request import begin, owner, pending
+from distrain_nb.tracking.request import pending
 from distrain_nb.tracking.runs import place_request
+from distrain_nb.tracking.starting import begin, owner
 from distrain_nb.worker.files.tracked import Tracked
 from tests.conftest import eventually
 from tests.tracking.experiments import PROJECT, REGION, experiments, sdk

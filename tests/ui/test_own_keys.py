@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from distrain_nb.magics.help import page_of
+from distrain_nb.magics.help_page import page_of
 from distrain_nb.magics.verbs import line_parser
 from distrain_nb.run import Store
 from distrain_nb.run.charts.lines import Metrics

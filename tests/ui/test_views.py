@@ -32,8 +32,9 @@ from distrain_nb.run.summary import (
 from distrain_nb.saved import ansi, document
 from distrain_nb.saved.tail import KEPT_LINES, LONGEST_SHOWN, Tail
 from distrain_nb.saved.tracebacks import report_html, report_line
+from distrain_nb.ui.experiment_table import experiment_table
 from distrain_nb.ui.live import LiveView
-from distrain_nb.ui.table import experiment_table, runs_table
+from distrain_nb.ui.table import runs_table
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status, Stretch
 from distrain_nb.worker.supervisor.heartbeat import LOOKS_AGAIN_WITHIN_S, note_watched

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program import Cell, Notebook, Program, capture
-from distrain_nb.worker.machine.system import descendants
+from distrain_nb.worker.machine.process_table import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.worker.reduction.exchange import Exchange
 from distrain_nb.worker.reduction.protocol import Greeting
 from distrain_nb.worker.reduction.reducer import Reducer
-from distrain_nb.worker.reduction.sums import bytes_of
+from distrain_nb.worker.reduction.tensor_bytes import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -109,7 +109,7 @@ def test_gloo_s_work_is_not_done_under_the_interpreter_s_lock() -> None:
 RUNS = """
 import multiprocessing, os, sys, tempfile
 import torch, torch.distributed as dist
-from distrain_nb.worker.reduction.group import install
+from distrain_nb.worker.reduction.process_groups import install
 from distrain_nb.worker.reduction.reducer import Reducer
 
 context = multiprocessing.get_context("fork")

@@ -28,7 +28,7 @@ MEMBER = """
 import sys, threading
 import torch
 from distrain_nb.worker.reduction.exchange import Exchange
-from distrain_nb.worker.reduction.sums import bytes_of
+from distrain_nb.worker.reduction.tensor_bytes import bytes_of
 from distrain_nb.worker.reduction.protocol import Greeting
 
 address, member, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

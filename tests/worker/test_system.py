@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker.machine import system
-from distrain_nb.worker.machine.system import HeldPort, until_one_ends
+from distrain_nb.worker.machine import ports, process_table
+from distrain_nb.worker.machine.ports import HeldPort
+from distrain_nb.worker.machine.system import until_one_ends
 
 DESCRIPTORS = Path("/proc/self/fd")
 LONGER_THAN_A_TEST_MAY_S = 10_000
@@ -47,11 +48,11 @@ def test_nobody_waits_for_ever_and_no_descriptor_is_left(
 def test_descendants_are_found_but_for_those_that_are_left_out(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
-    found = system.descendants(os.getpid())
+    found = process_table.descendants(os.getpid())
     assert sleeper.pid in found
-    assert not system.descendants(os.getpid(), without=found)
+    assert not process_table.descendants(os.getpid(), without=found)
     with subprocess.Popen(["sleep", "infinity"]) as other:
-        assert system.descendants(os.getpid(), without=found) == [other.pid]
+        assert process_table.descendants(os.getpid(), without=found) == [other.pid]
         other.kill()
 
 
@@ -73,7 +74,7 @@ def test_a_port_is_held_where_no_number_is_set_apart(
 ) -> None:
     chosen = tmp_path / "ip_local_port_range"
     chosen.write_text(ranges)
-    monkeypatch.setattr(system, "_CHOSEN_PORTS", chosen)
+    monkeypatch.setattr(ports, "_CHOSEN_PORTS", chosen)
     held = [HeldPort() for _ in range(50)]
     assert len({port.number for port in held}) == len(held)
 
@@ -99,10 +100,10 @@ def test_a_server_can_listen_on_a_held_port_once(family: socket.AddressFamily, h
 
 
 def test_an_address_that_cannot_be_had_is_named() -> None:
-    with system.listen("127.0.0.1:0") as taken:
+    with ports.listen("127.0.0.1:0") as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(OSError, match=f"in use: '{address}'"):
-            system.listen(address)
+            ports.listen(address)
 
 
 # In a process of its own, whose libraries nobody has used: the exit status of its fork.

@@ -11,7 +11,7 @@ from distrain_nb.backends.job import Job, named
 from distrain_nb.cluster.image_devices import devices_of
 from distrain_nb.cluster.packages import Uses
 from distrain_nb.layout.hardware import hardware_of
-from distrain_nb.program.requirements import KERAS_BACKEND, frameworks_of
+from distrain_nb.program.frameworks import KERAS_BACKEND, frameworks_of
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.options import RemoteOptions

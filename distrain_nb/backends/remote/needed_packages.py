@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 
 class PackageNeeds(Protocol):

@@ -19,7 +19,7 @@ from distrain_nb.tuning.rules.places import (
     one_goal,
     positive_reverse_log,
 )
-from distrain_nb.tuning.rules.study import error, joined, setting
+from distrain_nb.tuning.rules.repairs import error, joined, setting
 from distrain_nb.tuning.spec import MedianStopping, Search, StudyEnd, StudySpec
 
 _TITLE = "AI Platform"

@@ -23,7 +23,8 @@ from distrain_nb.backends.job import named
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import OptionError
 from distrain_nb.program.progress import report
-from distrain_nb.worker.data.storage import BucketObject, filesystem, in_bucket, objects
+from distrain_nb.worker.data.buckets import BucketObject, filesystem, objects
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.disk import readable_size
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import memory
 from distrain_nb.worker.machine.gpus import VISIBLE, Gpus, visible
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def machine(job: LocalJob) -> dict[str, str]:
         "cpus": str(os.cpu_count() or 1),
         "gpus": str(len(gpus_of(job.environ))),
         "held": _held(job.environ),
-        "memory": str(system.available()),
+        "memory": str(memory.available()),
         "mpirun": shutil.which("mpirun", path=job.environ.get("PATH")) or "",
         **{f"--require {text}": _unlike(text) for text in job.program.required},
     }

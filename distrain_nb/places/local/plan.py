@@ -27,7 +27,7 @@ from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.machine.gpus import VISIBLE, shares, visible
-from distrain_nb.worker.reduction import group as reduction
+from distrain_nb.worker.reduction import process_groups
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
 
 def _reducers(cluster: Cluster) -> dict[str, str]:
     addresses = cluster.addresses.get(Role.REDUCERS, ())
-    return {reduction.VARIABLE: ",".join(addresses)} if addresses else {}
+    return {process_groups.VARIABLE: ",".join(addresses)} if addresses else {}
 
 
 def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import sys
 from distrain_nb.config import Config
 from distrain_nb.places.local.warm import prepare
 from distrain_nb.worker.files.request import Warming
-from distrain_nb.worker.machine.system import available
+from distrain_nb.worker.machine.memory import available
 
 # What importing the frameworks takes, several times over.
 ENOUGH_BYTES = 2 << 30

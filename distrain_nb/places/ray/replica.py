@@ -58,7 +58,7 @@ class ReplicaActor:
         """Return where the other replicas reach this one, with a port that is held for it."""
         import ray
 
-        from distrain_nb.worker.machine.system import HeldPort
+        from distrain_nb.worker.machine.ports import HeldPort
 
         self._port = HeldPort("")
         return f"{ray.util.get_node_ip_address()}:{self._port.number}"

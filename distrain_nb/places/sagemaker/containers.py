@@ -18,7 +18,7 @@ from distrain_nb.layout.hardware import CPU, GPU, NEURON, hardware_of
 from distrain_nb.layout.releases import is_of
 from distrain_nb.places.sagemaker.forms.request import hosts
 from distrain_nb.places.sagemaker.names import REGISTRY
-from distrain_nb.program.requirements import frameworks_of
+from distrain_nb.program.frameworks import frameworks_of
 
 if TYPE_CHECKING:
     from distrain_nb.places.sagemaker.options import SageMakerJob

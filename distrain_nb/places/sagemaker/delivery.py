@@ -12,7 +12,7 @@ from distrain_nb.layout import Layout
 from distrain_nb.places.sagemaker.forms.hyperparameters import hyperparameters as of_distribution
 from distrain_nb.places.sagemaker.forms.request import distributions, hosts
 from distrain_nb.places.sagemaker.names import REGION, RUN
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.delivery import ProgramFolder

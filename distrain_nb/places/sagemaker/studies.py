@@ -21,7 +21,7 @@ from distrain_nb.tuning.rules.places import (
     no_service_choices,
     one_goal,
 )
-from distrain_nb.tuning.rules.study import (
+from distrain_nb.tuning.rules.repairs import (
     error,
     joined,
     linear,

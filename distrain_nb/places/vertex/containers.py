@@ -19,7 +19,7 @@ from distrain_nb.layout.catalog.rows import PrebuiltContainer
 from distrain_nb.layout.catalog.tables import Catalog
 from distrain_nb.layout.hardware import TPU, hardware_of
 from distrain_nb.layout.reduction_server import multi_region
-from distrain_nb.program.requirements import PACKAGES
+from distrain_nb.program.frameworks import PACKAGES
 
 if TYPE_CHECKING:
     from distrain_nb.places.vertex.options import VertexJob

@@ -19,7 +19,7 @@ from distrain_nb.tuning.rules.places import (
     no_first_trials,
     positive_reverse_log,
 )
-from distrain_nb.tuning.rules.study import error, parameter_place, renamed, setting
+from distrain_nb.tuning.rules.repairs import error, parameter_place, renamed, setting
 from distrain_nb.tuning.spec import Discrete, HyperbandStopping, MedianStopping, Search, StudySpec
 
 _TITLE = "Vertex AI"

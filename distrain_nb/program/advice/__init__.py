@@ -16,16 +16,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.advice import training
+from distrain_nb.program.advice import processes
 from distrain_nb.program.advice.arms import taken
 from distrain_nb.program.advice.horovod import horovod
+from distrain_nb.program.advice.own_place import own_place
 from distrain_nb.program.advice.parsed import defaults
+from distrain_nb.program.advice.processes import without_nccl
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code, used
-from distrain_nb.program.advice.starters import own_place, starters
+from distrain_nb.program.advice.starters import starters
 from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
-from distrain_nb.program.advice.training import without_nccl
 from distrain_nb.program.python.ipython_syntax import plain
 from distrain_nb.worker.rank.program import Segment
 
@@ -81,7 +82,7 @@ def findings_in(
     whose files are fetched one by one.
     """
     reading = partial(storage, remote=remote)
-    checks = (horovod, pytorch, tensorflow, training.one_process, reading)
+    checks = (horovod, pytorch, tensorflow, processes.one_process, reading)
     return _found(main, segments, checks)
 
 
@@ -100,7 +101,7 @@ def one_process(
 
     `varied` are names whose values are not those of the text.
     """
-    return _found(main, segments, (training.one_process,), varied)
+    return _found(main, segments, (processes.one_process,), varied)
 
 
 def own_processes(

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice.flow import SIZE, Flow
 from distrain_nb.program.advice.reading import given, keyword
 from distrain_nb.program.advice.training import (
     info,
@@ -15,7 +16,6 @@ from distrain_nb.program.advice.training import (
     trains,
     warning,
 )
-from distrain_nb.program.advice.values import SIZE, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

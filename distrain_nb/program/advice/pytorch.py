@@ -7,10 +7,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice.flow import RANK, SIZE, Flow, Origin
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.sharded import WRAPS, saved, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, warning
-from distrain_nb.program.advice.values import RANK, SIZE, Flow, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

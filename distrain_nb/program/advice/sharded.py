@@ -6,9 +6,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice.flow import Flow, Origin
 from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.training import is_guarded, optimizers, saves, warning
-from distrain_nb.program.advice.values import Flow, Origin, Values
+from distrain_nb.program.advice.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

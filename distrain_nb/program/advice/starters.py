@@ -1,7 +1,4 @@
-"""What starts processes of its own that form a world, in ranks that are one already.
-
-A program that gives its process a place in a world itself: the same one in every rank.
-"""
+"""What starts processes of its own that form a world, in ranks that are one already."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Fix, Severity
-from distrain_nb.program.advice.reading import keyword, last, used
+from distrain_nb.program.advice.reading import keyword, used
 from distrain_nb.program.advice.training import Note
 from distrain_nb.program.advice.values import Values
 from distrain_nb.program.python.ipython_syntax import run_line
@@ -20,6 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.program.advice.reading import Code
+
+# What forms a world, or waits for others in one.
+_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
+_ANYTHING = re.compile("")
+_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
+_NODES = re.compile(
+    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
+)
+_COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelerate launch")
+_SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
 
 
 class _Starter(NamedTuple):
@@ -56,15 +63,6 @@ _STARTERS: Mapping[str, _Starter] = {  # by patterns of full names
     ),
     r"subprocess\.\w+|os\.(system|popen)": _Starter("", -1, 2, ""),
 }
-# What forms a world, or waits for others in one.
-_FORMS = ("init_process_group", "init_device_mesh", "init_distributed", "Accelerator")
-_ANYTHING = re.compile("")
-_BY_PLACE = re.compile(r"environ|getenv|RANK|WORLD_SIZE|torchelastic|is_initialized|PROCID")
-_NODES = re.compile(
-    r"(NODE|GROUP)_RANK|RANK|WORLD_SIZE|CLUSTER_SPEC|TF_CONFIG|SM_(CURRENT_)?HOSTS?"
-)
-_COMMAND = re.compile(r"\btorchrun\b|torch\.distributed\.(run|launch)\b|accelerate launch")
-_SPAWNING = re.compile(r"ddp\w*_(spawn|fork|notebook)\w*")  # strategies of Lightning
 
 
 def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
@@ -75,10 +73,10 @@ def starters(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
     for call, starter in _started(code):
         if not code.runs(call) or _is_one(code, call, starter):
             continue
-        if _depends(code, call, _BY_PLACE) or not (starter.always or _forms(code, call, starter)):
+        if depends(code, call, _BY_PLACE) or not (starter.always or _forms(code, call, starter)):
             continue
         many = ranks_per_replica > 1
-        severity = Severity.ERROR if many and not _depends(code, call) else Severity.WARNING
+        severity = Severity.ERROR if many and not depends(code, call) else Severity.WARNING
         name, instead = ast.unparse(call.func), _instead(code, call, starter)
         way_out = f"call the function, `{instead}`" if instead else "call what it starts"
         line = next(filter(None, map(run_line, _commands(call))), "")
@@ -162,7 +160,7 @@ def _forms(code: Code, call: ast.Call, starter: _Starter) -> bool:
     return not used(definitions, start)[1].isdisjoint(_FORMS)
 
 
-def _depends(code: Code, node: ast.AST, on: re.Pattern[str] = _ANYTHING) -> bool:
+def depends(code: Code, node: ast.AST, on: re.Pattern[str] = _ANYTHING) -> bool:
     """Return whether it depends on a test whether a node runs, on every way to it."""
 
     def tested(inner: ast.AST) -> bool:
@@ -194,76 +192,3 @@ def _instead(code: Code, call: ast.Call, starter: _Starter) -> str:
         environ = "os" if code.aliases.get("os") == "os" else '__import__("os")'
         arguments.insert(0, f'int({environ}.environ["RANK"])')
     return f"{ast.unparse(function)}({', '.join(arguments)})"
-
-
-_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
-_PLACES = (
-    *_RANKS,
-    *("LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
-)
-_MEETS = ("init_process_group", "init_distributed", "Accelerator", "Fabric", "Trainer")
-
-
-def own_place(code: Code, text: str, ranks_per_replica: int) -> Iterator[Note]:
-    """Yield ranks that the program writes out: an error where the ranks of a machine are sure to
-    listen at the same port. `text` is the program's."""
-    if ranks_per_replica < 2:
-        return
-    sure = [v for v in _variables(code) if code.runs(v.by) and _is_sure(code, v.by)]
-    places = (v.by for v in sure if v.name in _PLACES and isinstance(v.by, ast.Assign))
-    lines = {ast.get_source_segment(text, by) for by in places if by.lineno <= text.count("\n") + 1}
-
-    def without(cell: str) -> str:
-        return "\n".join(line for line in cell.split("\n") if line.strip() not in lines)
-
-    meets = any(code.runs(call) for call in code.called(*_MEETS))
-    elsewhere = any(word.startswith("file:") for word in code.texts) or code.says("FileStore")
-    severity = Severity.ERROR if meets and not elsewhere else Severity.WARNING
-    for by, name, value in sure:
-        if name in _RANKS and _is_written(code, value):
-            message = (
-                f"`{ast.unparse(by)}` gives every rank the same place, and each is a world of its"
-                " own: remove it, as the launcher sets RANK, WORLD_SIZE and MASTER_PORT, or take"
-                " `-n 1`"
-            )
-            fix = Fix("Remove what sets the launcher's variables", without)
-            fixes = (fix,) if isinstance(by, ast.Assign) else ()
-            yield Note("launcher.own-place", severity, by.lineno, message, fixes)
-
-
-class _Variable(NamedTuple):
-    """What sets a variable of the launcher's, to what."""
-
-    by: ast.Assign | ast.Call
-    name: object
-    value: ast.expr
-
-
-def _variables(code: Code) -> Iterator[_Variable]:
-    """Yield what sets variables of the environment, or gives the rank itself."""
-    for node in (n for n in code.nodes if isinstance(n, ast.Assign)):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and last(code.name(target.value)) == "environ":
-                yield _Variable(node, getattr(target.slice, "value", None), node.value)
-    for call in code.called("init_process_group"):
-        yield from (_Variable(call, "RANK", k.value) for k in call.keywords if k.arg == "rank")
-    for call in code.called("update"):
-        if code.name(call.func).endswith("environ.update"):
-            yield from (_Variable(call, k.arg, k.value) for k in call.keywords)
-            for written in (item for item in call.args if isinstance(item, ast.Dict)):
-                keys = (getattr(key, "value", None) for key in written.keys)
-                pairs = zip(keys, written.values, strict=True)
-                yield from (_Variable(call, key, value) for key, value in pairs)
-
-
-def _is_sure(code: Code, node: ast.AST) -> bool:
-    """Return whether no condition decides that a node runs, nor that a variable is missing."""
-    handler = code.innermost(node, ast.ExceptHandler)
-    return handler is None and not _depends(code, node)
-
-
-def _is_written(code: Code, value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and code.name(value.func) in ("str", "int"):
-        return all(_is_written(code, argument) for argument in value.args)
-    nodes = Values(code).nodes(value)
-    return bool(nodes) and all(isinstance(node, ast.Constant) for node in nodes)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice.flow import LISTS, Flow, Origin
 from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
-from distrain_nb.program.advice.values import LISTS, Flow, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

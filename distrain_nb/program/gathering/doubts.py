@@ -1,7 +1,4 @@
-"""What may be, or is, otherwise in a run than in the notebook: told once all of it is known.
-
-Names that the notebook does not have: what is meant by them, and which the cell sets itself.
-"""
+"""What may be, or is, otherwise in a run than in the notebook: told once all of it is known."""
 
 from __future__ import annotations
 
@@ -13,114 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.commands import asked_by_command
+from distrain_nb.program.gathering.expectation import asking
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
-from distrain_nb.program.gathering.state import asking
-from distrain_nb.program.notebook.history import is_at
-from distrain_nb.program.python.names import names_of
-from distrain_nb.program.python.reads import Read
-from distrain_nb.repairs import add_line
+from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.worker.fingerprint import text_of
 from distrain_nb.worker.rank.expected import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from distrain_nb.findings import Fix
     from distrain_nb.observed.changes import PartChange
     from distrain_nb.observed.sites import SeenRead
-    from distrain_nb.program.gathering.resolve import PendingName
-    from distrain_nb.program.notebook.cells import Notebook
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.world import World
-    from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText
 
     _MadeAgain = Iterable[tuple[Needed, Executed]]
-
-
-def listed(names: Sequence[str], shown: int = 12) -> str:
-    """Return names for a sentence, and how many more there are."""
-    first = ", ".join(f"`{name}`" for name in names[:shown]) or "none"
-    return f"{first} and {len(names) - shown} more" if len(names) > shown else first
-
-
-_RUN = re.compile(r"^[ \t]*(%run[ \t]+(?:-\S+[ \t]+)*([^\s#]+)[^\n#]*)", re.M)
-
-
-def no_source(pending: PendingName, value: Any, notebook: Notebook) -> Finding:
-    """Say that no executed cell defines a function or class."""
-    kind = "class" if isinstance(value, type) else "function"
-    way = "define it at the top level of a cell, or import it from a file"
-    usual: tuple[str, tuple[Fix[str], ...]] = (f"not what any executed cell defines: {way}", ())
-    reason, fixes = _run_that_defines(pending.name, notebook) or usual
-    severity = Severity.ERROR if pending.required else Severity.WARNING
-    message = f"the {kind} `{pending.name}` is {reason}"
-    return Finding("capture.no-source", severity, pending.where, message, fixes)
-
-
-def _run_that_defines(name: str, notebook: Notebook) -> tuple[str, tuple[Fix[str], ...]] | None:
-    """Return what there is to say of the latest `%run` of a file with a definition of that name,
-    and repairs of the cell."""
-    definition = re.compile(rf"\b(?:def|class)[ \t]+{re.escape(name)}\b")
-    for cell in reversed(notebook.cells):
-        for match in reversed([*_RUN.finditer(cell.source)]):
-            path = notebook.folder / match[2].strip("'\"")
-            # Names of scripts may lack their ending.
-            files = (path, Path(f"{path}.py"), Path(f"{path}.ipynb"))
-            file = next((item for item in files if item.is_file()), None)
-            if file is None or not definition.search(file.read_text("utf-8", "replace")):
-                continue
-            where = f"{cell.label}, line {cell.source[: match.start()].count(chr(10)) + 1}"
-            defined = f"defined by `{match[1].strip()}` ({where}), whose file no run reads"
-            beside = file.suffix == ".py" and file.parent == notebook.folder
-            if beside and file.stem.isidentifier():
-                line = f"from {file.stem} import {name}"
-                return f"{defined}: write `{line}`", (add_line(line),)
-            way = "define it at the top level of a cell, or import it from a .py file"
-            return f"{defined}: {way}", ()
-    return None
-
-
-# -- names that the cell sets itself ---------------------------------------------------------------
-
-
-def own_names(
-    tree: ast.Module, names: Names, history: ExecutionHistory, namespace: Mapping[str, Any]
-) -> frozenset[str]:
-    """Return names that functions of the notebook find in the program because the cell has set
-    them.
-
-    The cell is walked once more with the bodies of the notebook's functions, which count as
-    called where their names are read.
-    """
-    bodies = dict[str, list[Read]]()
-    for name in history.bindings:
-        statement = history.of(name)[0].statement
-        uses = statement.names(history.late_annotations).needs.values()
-        later = (use for use in uses if not (statement.is_definition and use.at_once))
-        bodies[name] = [Read(use.name, use.line) for use in later if use.name != name]
-    for name, value in namespace.items():
-        made_here = getattr(type(value), "__module__", "") == namespace.get("__name__")
-        if made_here and name in bodies:
-            bodies[name].append(Read(type(value).__qualname__.partition(".")[0], 0))
-    needed = names_of(tree.body, bodies=bodies).needs
-    return frozenset(names.binds - needed.keys())
-
-
-def set_by_functions(needs: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
-    """Return names that definitions which come along declare `global` and set when they are
-    called."""
-    statements = [executed.statement for _, executed in _made_again(needs.values())]
-    late = history.late_annotations
-    return {name for s in statements for name in s.names(late).binds - s.binds}
-
-
-def _made_again(needs: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
-    """Yield what is made again, with each of its statements."""
-    for needed in needs:
-        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
-            yield needed, executed
-
 
 SHELL = re.compile(r"pass  # (?:(\w+) *= *(?:!|%sx\b)|%%\w.*? --out[ =](\w+))")
 _BEFORE = (
@@ -140,6 +45,13 @@ _BY_SHELL = (
 # -- statements that run again with other values --------------------------------------------------
 
 
+def remade_statements(needs: Iterable[Needed]) -> Iterator[tuple[Needed, Executed]]:
+    """Yield what is made again, with each of its statements."""
+    for needed in needs:
+        for executed in needed.how.chain if isinstance(needed.how, SourceCode) else ():
+            yield needed, executed
+
+
 def rebound(
     needs: Mapping[str, Needed], without_name: Sequence[Needed], world: World
 ) -> Iterator[Finding]:
@@ -148,7 +60,7 @@ def rebound(
 
     What must be made again, because it depends on the world, must be made of the same.
     """
-    made_again = [*_made_again((*needs.values(), *filter(_knows_world, without_name)))]
+    made_again = [*remade_statements((*needs.values(), *filter(_knows_world, without_name)))]
     yield from _of_threads(made_again, world)
     yield from _of_another_world(made_again, world)
     repeated = {executed.at for _, executed in made_again}
@@ -320,11 +232,17 @@ def by_text(
     for reading, label in readings if lacks else ():
         message = (
             f"`{reading.code}` may read names by text, which are not looked for: the run has"
-            f" {listed(sorted(found))} of the notebook's names and lacks {listed(lacks)};"
+            f" {_listed(sorted(found))} of the notebook's names and lacks {_listed(lacks)};"
             " it gets one by a line that names it"
         )
         where = f"{label}, line {reading.line}"
         yield Finding("capture.names-by-text", Severity.WARNING, where, message)
+
+
+def _listed(names: Sequence[str], shown: int = 12) -> str:
+    """Return names for a sentence, and how many more there are."""
+    first = ", ".join(f"`{name}`" for name in names[:shown]) or "none"
+    return f"{first} and {len(names) - shown} more" if len(names) > shown else first
 
 
 def _is_own(name: str, value: Any) -> bool:

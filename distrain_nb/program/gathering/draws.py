@@ -11,8 +11,8 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.module_changes import is_users
 from distrain_nb.observed.process import SEEDS
 from distrain_nb.program.gathering.resolve import Literal, Needed, Value
-from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by, root_of
+from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.nodes import at_once
 
 if TYPE_CHECKING:

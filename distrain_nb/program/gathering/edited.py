@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.notebook.making import same_code
+from distrain_nb.program.notebook.code_objects import same_code
 from distrain_nb.program.python.scopes import bound_names
 
 if TYPE_CHECKING:

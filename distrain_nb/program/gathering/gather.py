@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.observed import Observer
 from distrain_nb.program.gathering import doubts
+from distrain_nb.program.gathering.choices import Choices
 from distrain_nb.program.gathering.module_state import (
     from_the_world,
     left_in_module,
     module_state,
     modules_in,
 )
+from distrain_nb.program.gathering.no_source import no_source
 from distrain_nb.program.gathering.ranks import settle
 from distrain_nb.program.gathering.refused import of_prompt, undefined
-from distrain_nb.program.gathering.remake import Choices, Remade, remake, remake_for
+from distrain_nb.program.gathering.remake import Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
     Literal,
@@ -36,11 +38,12 @@ from distrain_nb.program.gathering.resolve import (
     by_statement,
     is_builtin,
 )
-from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of, weights_of
+from distrain_nb.program.gathering.state import caches_of, state_of, subclasses_of
 from distrain_nb.program.gathering.unrepeated import identities, unreached, unrepeated
+from distrain_nb.program.gathering.weights import weights_of
 from distrain_nb.program.notebook.deleted import imports_again
-from distrain_nb.program.notebook.history import SeenReads
 from distrain_nb.program.notebook.reach import Dependence
+from distrain_nb.program.notebook.seen_reads import SeenReads
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.progress import report
 from distrain_nb.program.python.reads import SUBCLASSES
@@ -235,7 +238,7 @@ class Gathering:
     def _choose(self, pending: PendingName, value: Any) -> None:
         how, trial = self._choices.of(pending.name)
         if isinstance(how, NoSource):
-            self.findings.append(doubts.no_source(pending, value, self.notebook))
+            self.findings.append(no_source(pending, value, self.notebook))
             self._settled.add(pending.name)
         elif trial is not None:
             self._travels(pending.where, Needed(pending.name, value, how, (pending.where,), trial))

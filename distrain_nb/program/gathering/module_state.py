@@ -1,7 +1,4 @@
-"""What modules beside the notebook have that their files do not surely give: it travels too.
-
-The random generators that the notebook has seeded go on in every rank from where they are.
-"""
+"""What modules beside the notebook have that their files do not surely give: it travels too."""
 
 from __future__ import annotations
 
@@ -15,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.frames import run_by, stored_by
 from distrain_nb.observed.module_changes import may_set
-from distrain_nb.observed.process import is_brought
 from distrain_nb.program.gathering.changed_objects import change_of
-from distrain_nb.program.gathering.draws import STATES, is_by_rank, seeded_last
 from distrain_nb.program.gathering.edited import edited, functions_of
 from distrain_nb.program.gathering.remake import asks_anew, is_tool
 from distrain_nb.program.gathering.resolve import COMPUTED, evaluated, is_literal
-from distrain_nb.program.notebook.history import is_at
 from distrain_nb.program.notebook.making import changed_by
 from distrain_nb.program.notebook.reach import ASKS_MACHINE
+from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.rank.caches import CACHE, caches_in
@@ -33,26 +28,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.local_modules import OwnModule
-    from distrain_nb.program.notebook.settings import Setting
     from distrain_nb.program.notebook.world import World
-
-
-def process_state(
-    settings: Iterable[Setting], roots: Collection[str], world: World
-) -> Iterator[tuple[str, Any]]:
-    """Yield settings of the process by their names, whatever has made them, but for those that
-    statements make again in every rank, as they ask for the world; and names such as
-    `random:getstate()` with the states of generators that settings seed, last alike in all ranks.
-    They are in these packages or in one that they import."""
-    again = [(n, world.knows_world(s.executed)) for s in settings if s.runs for n in s.names]
-    last = seeded_last(settings, world)
-    seeded = {module for module, seed in last.items() if not is_by_rank(seed, module, world)}
-    for module in sorted(m for m in seeded & sys.modules.keys() if is_brought(m, roots)):
-        read = getattr(sys.modules[module], STATES[module].removesuffix("()"), None)
-        if read is not None:
-            yield f"{module}:{STATES[module]}", read()
-    state = world.seen.observer.settings
-    yield from state.changed(roots, [n for n, of_world in again if of_world])
 
 
 def modules_in(files: Iterable[str]) -> set[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import closest
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.advice.reading import CUSTOMARY
-from distrain_nb.program.gathering.doubts import set_by_functions
+from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.repairs import add_line, write_name
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.making import made_by
+from distrain_nb.program.notebook.code_objects import made_by
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ MODULE_NAMES = {
     *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
     *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
 }
+_ASSIGNING = (ast.Assign, ast.AnnAssign)
+_HOLDING = (*_ASSIGNING, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If, ast.Try)
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,6 @@ def as_data(value: Any) -> Literal | Value:
     text = repr(value) if _plain(value, 3, set()) else ""
     is_short = text and len(text) <= _LITERAL_WIDTH and is_literal(text, value)
     return Literal(text) if is_short else Value()
-
-
-_ASSIGNING = (ast.Assign, ast.AnnAssign)
-_HOLDING = (*_ASSIGNING, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If, ast.Try)
 
 
 def by_statement(

@@ -11,7 +11,8 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.observed.objects import is_model
 from distrain_nb.program.gathering.doubts import SHELL
 from distrain_nb.program.gathering.resolve import Literal, Needed, SourceCode, Value
-from distrain_nb.program.notebook.history import LEFT_OUT, is_at
+from distrain_nb.program.notebook.history import LEFT_OUT
+from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.nodes import at_once
 from distrain_nb.worker.plain import plain_parts
 

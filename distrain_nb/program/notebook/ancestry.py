@@ -21,13 +21,15 @@ from distrain_nb.worker.fingerprint import dict_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.notebook.history import Executed, SeenReads
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.local_modules import OwnModule
+    from distrain_nb.program.notebook.seen_reads import SeenReads
 
 CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _BLOCKS = (ast.For, ast.While, ast.With, ast.If, ast.Try)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
 _MOST_PARTS = 1000
+_HOLDERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
 
 
 @dataclass
@@ -104,9 +106,6 @@ class Ancestry:
         if is_settings(value) or not keeps_state(value):
             return None
         return self.makings(self.notebook).worked_on(name, making)
-
-
-_HOLDERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
 
 
 def is_settings(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.program.notebook.cells import Cell
 from distrain_nb.program.notebook.history import ExecutionHistory, history
-from distrain_nb.program.python.scopes import ImportedModule, imports_of
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Kind = Literal["stdlib", "installed", "local", "unknown"]
 _SKIPPED = {"__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", ".mypy_cache", ".venv"}
 _OWN = "distrain_nb"
+_INSTALLED = {
+    Path(sysconfig.get_path(name)).absolute()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+}
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,6 @@ def gone_file(module: str) -> Path | None:
         return None
     file = Path(str(spec.origin)).absolute()
     return None if file.exists() else file
-
-
-_INSTALLED = {
-    Path(sysconfig.get_path(name)).absolute()
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-}
 
 
 def is_installed(path: Path) -> bool:

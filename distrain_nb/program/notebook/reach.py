@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from distrain_nb.observed.launcher_variables import asked_variable, is_launchers
 from distrain_nb.observed.world_functions import ASKED
-from distrain_nb.program.notebook.making import codes_in, global_names
+from distrain_nb.program.notebook.code_objects import codes_in, global_names
 from distrain_nb.program.notebook.process_objects import is_bound, name_of
 from distrain_nb.program.python.nodes import at_once
 from distrain_nb.worker.fingerprint import own_name

@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.observed.process import has_changed
 from distrain_nb.program.notebook.ancestry import CODE, Ancestry, is_settings
-from distrain_nb.program.notebook.history import LEFT_OUT, is_at
+from distrain_nb.program.notebook.history import LEFT_OUT
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Makings
 from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.notebook.reach import Dependence, Name, Reaches
+from distrain_nb.program.notebook.seen_reads import is_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import (
-        Executed,
-        ExecutionHistory,
-        SeenReads,
-        Statement,
-    )
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
+    from distrain_nb.program.notebook.seen_reads import SeenReads
 
 
 @dataclass

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.observed.objects import state_of
-from distrain_nb.program.notebook.making import made_by
+from distrain_nb.program.notebook.code_objects import made_by
 from distrain_nb.program.values.forked import in_fork
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.worker.fingerprint import fingerprint, text_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.making import same_code
+from distrain_nb.program.notebook.code_objects import same_code
 from distrain_nb.worker.fingerprint import registered
 from distrain_nb.worker.functions import REGISTERED, FunctionText, code_of, parsed
 

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from distrain_nb.program.notebook.making import global_names
+from distrain_nb.program.notebook.code_objects import global_names
 from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.values.older_classes import (
     OlderClasses,

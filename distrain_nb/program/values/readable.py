@@ -32,6 +32,8 @@ _PLAIN = {"builtins", "numpy", "numpy.dtypes", "torch", "torch.nn.parameter"}
 # Their threads are not in a fork, which would wait for them.
 _THREADED = {"jax", "jaxlib", "tensorflow", "keras", "tf_keras"}
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code has made
+_END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
+_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
 
 
 class Copy(NamedTuple):
@@ -105,10 +107,6 @@ def _lost(name: str, value: Any, copy: Any, definitions: Definitions) -> Iterato
 def _is_kept(owner: str) -> bool:
     """Return whether all that an object has should be in its pickle, by the text of its kind."""
     return owner.startswith(_WHOLE) or not is_package(owner.rpartition(".")[0])
-
-
-_END = re.compile(r"(?<=.)[.\[]")  # of what a part is in
-_WHOLE = ("__main__.", "builtins.", "array of", "tensor of", "frame of")
 
 
 # -- copies that end without a word ---------------------------------------------------------------

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from distrain_nb.program.values.pickling import Definitions
     from distrain_nb.worker.pickles import Writer
 
+_ALONE = 2  # references to a `__dict__`: its object's, and that of who counts
+
 
 def _method(method: MethodType) -> Any:
     """Return how a bound method is written that its object doesn't give by the function's name,
@@ -109,9 +111,6 @@ def completed(obj: Any) -> Any:
     if state is not None and state is not vars(obj):  # it has slots too
         return NotImplemented
     return make, arguments, {"__dict__": vars(obj)}, *items, set_attributes
-
-
-_ALONE = 2  # references to a `__dict__`: its object's, and that of who counts
 
 
 def _optimizer(optimizer: Any) -> Any:

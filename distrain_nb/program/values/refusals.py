@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 GENERAL_ADVICE = "create it in the cell, or capture what it is made from"
-
-
-class Refusal(Exception):
-    """Why an object can't be captured, and what to do instead."""
-
-    def __init__(self, reason: str, advice: str) -> None:
-        self.reason, self.advice = reason, advice
-        super().__init__(f"{reason}: {advice}")
-
-
 _CREATE = "create it in the cell"
 _CONNECT = "connect in the cell"
 # By the qualified name of a class, where pickle itself would say nothing clear: what its objects
@@ -58,6 +48,16 @@ _BY_TYPE = {
 }
 _LAZY = (GeneratorType, AsyncGeneratorType, CoroutineType)
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
+_HOST = ("cpu", "meta")
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+class Refusal(Exception):
+    """Why an object can't be captured, and what to do instead."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        self.reason, self.advice = reason, advice
+        super().__init__(f"{reason}: {advice}")
 
 
 def refusal(obj: Any) -> Refusal | None:
@@ -97,17 +97,12 @@ def _on_device(obj: Any) -> Refusal | None:
     return None
 
 
-_HOST = ("cpu", "meta")
-
-
 def _tensors(model: Any) -> Any:
     yield from model.parameters()
     yield from model.buffers()
 
 
 # -- where it is inside a value ------------------------------------------------------------------
-
-_PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.environment import variables
-from distrain_nb.worker.machine.system import HeldPort
+from distrain_nb.worker.machine.ports import HeldPort
 
 _PROGRAM, _PACKAGES = "DISTRAIN_PROGRAM", "DISTRAIN_PACKAGES"
 _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"

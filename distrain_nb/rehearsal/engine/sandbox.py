@@ -24,7 +24,8 @@ from distrain_nb.rehearsal.engine.namespaces import Namespaces, possible
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.scratch import Scratch
-from distrain_nb.worker.machine.system import HeldPort, descendants
+from distrain_nb.worker.machine.ports import HeldPort
+from distrain_nb.worker.machine.process_table import descendants
 
 _PROGRAM = "bwrap"
 # bubblewrap keeps the capabilities of root, also of the root of a user namespace: with them a job

@@ -33,6 +33,8 @@ Family = Callable[[str], str]
 _DIGITS = re.compile(r"([0-9]+)")
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 NAMED = 3  # series that a chart's note names
+POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
+FEWEST_POINTS = 50
 
 
 def traces(
@@ -189,10 +191,6 @@ def series_of(keys: Sequence[Key]) -> list[str]:
 
 def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdigit() else -1, part) for part in _DIGITS.split(name)]
-
-
-POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
-FEWEST_POINTS = 50
 
 
 def points_a_line(keys: Sequence[Key]) -> int:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distrain_nb.run.metrics.downsample import thin
 from distrain_nb.run.metrics.events import EventFolder, Key
 from distrain_nb.run.metrics.gaps import Gaps, gaps
 from distrain_nb.run.metrics.non_scalars import NonScalars
-from distrain_nb.run.metrics.smooth import thin
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:

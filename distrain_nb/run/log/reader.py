@@ -14,6 +14,7 @@ from distrain_nb.worker.files.log import parse
 READ_AT_MOST = 8 << 20
 # malloc maps larger arrays anew each time, page by page: numpy takes three times as long on them.
 PIECE_BYTES = 1 << 17
+HEAD = "Traceback (most recent call last)"
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,6 @@ def line_of(record: bytes) -> Line:
     except ValueError:
         return Line(0.0, 0, "o", False, record.decode("utf-8", "replace"))
     return Line(time if math.isfinite(time) else 0.0, process, kind.lower(), kind.isupper(), text)
-
-
-HEAD = "Traceback (most recent call last)"
 
 
 def traceback_ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from distrain_nb.run.log.index import Column, Filter, LogIndex, Scalar
+from distrain_nb.run.log.column import Column, Scalar
+from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.run.log.matching import Offsets, Pattern, PlainText, SearchTerm, pattern_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ _ERRORS = (
     PlainText(b"CRITICAL", around=re.compile(rb"CRITICAL(?<!\wCRITICAL)\b")),
     PlainText(b"Error:"),
 )
+_searches: WeakKeyDictionary[
+    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
+]
+_searches = WeakKeyDictionary()
+_keeping = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -123,13 +129,6 @@ class _Region:
             if time.monotonic() >= until:
                 return
         self.at = end  # the rest was cut off meanwhile
-
-
-_searches: WeakKeyDictionary[
-    LogIndex, tuple[int, OrderedDict[tuple[Filter, SearchTerm], LogSearch]]
-]
-_searches = WeakKeyDictionary()
-_keeping = threading.Lock()
 
 
 def search(

@@ -14,7 +14,8 @@ import numpy as np
 from google_crc32c import value as crc32c
 from numpy.typing import NDArray
 
-from distrain_nb.run.metrics.framing import FOOT, checksums_match, find_records
+from distrain_nb.run.metrics.checksums import checksums_match
+from distrain_nb.run.metrics.framing import FOOT, find_records
 from distrain_nb.run.metrics.protobuf import (
     VARINT,
     EventLayout,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.metrics.downsample import FEWEST, thin
 from distrain_nb.run.metrics.finite import all_or_none
-from distrain_nb.run.metrics.smooth import FEWEST, smooth, thin
+from distrain_nb.run.metrics.smooth import smooth
 from distrain_nb.run.pages.query import Query, number, share
 
 if TYPE_CHECKING:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.run import Run
 
+# Of each open folder of events: its changes, and the checksum of its lines after them.
+_newest: WeakKeyDictionary[EventFolder, tuple[int, str]] = WeakKeyDictionary()
+
 
 def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
     """Return the charts of the run in a folder: metrics, times, resources, and media of its files.
@@ -88,10 +91,6 @@ def _state_of(events: EventFolder) -> str:
         newest = _checksum([(*key, len(of), *of[-1:].tolist()) for key, of in lines])
         _newest[events] = events.changes, newest
     return _checksum((newest, events.non_scalars.count, events.notes))
-
-
-# Of each open folder of events: its changes, and the checksum of its lines after them.
-_newest: WeakKeyDictionary[EventFolder, tuple[int, str]] = WeakKeyDictionary()
 
 
 def _checksum(value: object) -> str:

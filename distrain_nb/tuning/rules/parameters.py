@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from distrain_nb.errors import closest, shown
 from distrain_nb.findings import Finding, Fix
-from distrain_nb.tuning.rules.study import (
+from distrain_nb.tuning.rules.repairs import (
     contains,
     error,
     joined,

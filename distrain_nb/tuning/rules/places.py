@@ -11,11 +11,10 @@ from dataclasses import replace
 from distrain_nb.findings import Finding
 from distrain_nb.layout.place import place_of
 from distrain_nb.tuning.place import study_place
-from distrain_nb.tuning.rules.study import (
+from distrain_nb.tuning.rules.repairs import (
     error,
     joined,
     linear,
-    objectives,
     parameter_place,
     positive,
     setting,
@@ -23,6 +22,7 @@ from distrain_nb.tuning.rules.study import (
     unconditional,
     with_fields,
 )
+from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     ConvexStopping,

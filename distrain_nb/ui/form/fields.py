@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from distrain_nb.layout.option import Option
     from distrain_nb.layout.pool import Alternative
 
+TITLES = {
+    Role.PRIMARY: "Primary",
+    Role.WORKERS: "Workers",
+    Role.SERVERS: "Parameter servers",
+    Role.REDUCERS: "Reduction Server",
+    Role.EVALUATORS: "Evaluators",
+}
+_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|kB|MB|GB)", re.IGNORECASE)
+_TIME = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|)")
+_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_OPTIONS = {option.field: option for option in OPTIONS}
+_ABSENT = {field.name: field.default for field in fields(Pool)}
+
 
 @dataclass(frozen=True)
 class Field:
@@ -52,20 +65,6 @@ POOL_FIELDS = (
     Field("alternatives", "Alternatives", "combo", "none", extra=True),
     Field("image", "Image of this pool", "text", "the job's", extra=True),
 )
-
-TITLES = {
-    Role.PRIMARY: "Primary",
-    Role.WORKERS: "Workers",
-    Role.SERVERS: "Parameter servers",
-    Role.REDUCERS: "Reduction Server",
-    Role.EVALUATORS: "Evaluators",
-}
-
-_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|kB|MB|GB)", re.IGNORECASE)
-_TIME = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|)")
-_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-_OPTIONS = {option.field: option for option in OPTIONS}
-_ABSENT = {field.name: field.default for field in fields(Pool)}
 
 
 def settings(layout: Layout) -> Iterator[Field]:

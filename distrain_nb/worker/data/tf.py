@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Union
 
-from distrain_nb.worker.data.index import Sample, SampleBlock
-from distrain_nb.worker.data.shards import ShardDataset, block_samples
+from distrain_nb.worker.data.index import SampleBlock
+from distrain_nb.worker.data.reading import block_samples
+from distrain_nb.worker.data.samples import Sample
+from distrain_nb.worker.data.shards import ShardDataset
 from distrain_nb.worker.data.storage import read
 
 

@@ -19,41 +19,6 @@ CODES = (
     *(BYPASSED, NO_SYNC, UNWRAPPED, LOOSE, START, DIFFER, SKIPPED, SAME, UNSHARED, SPLIT, EPOCH),
     *(UNREACHED, UNEVEN, MIXED, GONE, RATE, LOSS, PARTED, TOO_LARGE),
 )
-
-
-class Deviation(NamedTuple):
-    """One fact that differs between ranks, or is equal and should differ.
-
-    `place` is the line that has to change, as far as it is known; `fields` are what the sentence
-    says besides.
-    """
-
-    code: str
-    ranks: Tuple[int, ...]
-    place: str = ""
-    fields: Mapping[str, Any] = {}
-
-    @property
-    def text(self) -> str:
-        """What is wrong and what to write instead, without the place."""
-        fields: Dict[str, Any] = {"ranks": named(self.ranks), **self.fields}
-        return SENTENCES[self.code].format(**fields)
-
-    @property
-    def sentence(self) -> str:
-        """The text behind its place."""
-        return f"{self.place}: {self.text}" if self.place else self.text
-
-
-def named(ranks: Sequence[int]) -> str:
-    """Name ranks: `rank 2`, `ranks 0 and 1`, `ranks 0, 1 and 3`."""
-    numbers = [str(rank) for rank in ranks]
-    if len(numbers) < 2:
-        return f"rank {''.join(numbers)}"
-    shown = numbers if len(numbers) <= 8 else [*numbers[:7], f"{len(numbers) - 7} more"]
-    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
-
-
 SENTENCES = {
     BYPASSED: (
         "gradients were not exchanged in {bypassed} of {steps} steps: what {wrapper} wraps was"
@@ -136,3 +101,36 @@ SENTENCES = {
         " (rounding explains {noise} at most){hint}"
     ),
 }
+
+
+class Deviation(NamedTuple):
+    """One fact that differs between ranks, or is equal and should differ.
+
+    `place` is the line that has to change, as far as it is known; `fields` are what the sentence
+    says besides.
+    """
+
+    code: str
+    ranks: Tuple[int, ...]
+    place: str = ""
+    fields: Mapping[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """What is wrong and what to write instead, without the place."""
+        fields: Dict[str, Any] = {"ranks": named(self.ranks), **self.fields}
+        return SENTENCES[self.code].format(**fields)
+
+    @property
+    def sentence(self) -> str:
+        """The text behind its place."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
+def named(ranks: Sequence[int]) -> str:
+    """Name ranks: `rank 2`, `ranks 0 and 1`, `ranks 0, 1 and 3`."""
+    numbers = [str(rank) for rank in ranks]
+    if len(numbers) < 2:
+        return f"rank {''.join(numbers)}"
+    shown = numbers if len(numbers) <= 8 else [*numbers[:7], f"{len(numbers) - 7} more"]
+    return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"

@@ -10,6 +10,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Optional, Tuple
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# What some file systems say of a folder: that it can't be synced.
+_NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP)
+_waits_for_disk: ContextVar[bool] = ContextVar("waits_for_disk", default=True)
+
 
 def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator[Tuple[str, Path]]:
     """Yield every file by its name from `root`, with `/` between folders, in no order.
@@ -37,12 +42,6 @@ def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator
                     passed_over.append(name)
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-
-# What some file systems say of a folder: that it can't be synced.
-_NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP)
-
-
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` to `path` in one step: readers see the old file or the new one, and so does
     whoever reads after a power cut."""
@@ -54,9 +53,6 @@ def replace_file(path: Path, data: bytes) -> None:
         if draft.exists():
             draft.unlink()
         raise
-
-
-_waits_for_disk: ContextVar[bool] = ContextVar("waits_for_disk", default=True)
 
 
 @contextmanager

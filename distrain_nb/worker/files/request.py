@@ -1,11 +1,10 @@
-"""Requests to a fork server: to take a run, or to import modules that one may need. Requests to a
-session: to take a run, or to answer a question.
+"""Requests to the servers of this machine: a fork server is to take a run, or to import modules
+that one may need; a session is to take a run, or to answer a question.
 
-A run is one datagram, and a pipe for the answer.
-
-A datagram is whole or not there, so no client can keep others waiting by saying nothing, and none
-is harmed by another that goes away. The pipe's writing end travels with it; when it closes without
-an answer, the server has ended before it took the run.
+A request is one datagram, with a pipe for the answer. A datagram is whole or not there, so no
+client can keep others waiting by saying nothing, and none is harmed by another that goes away. The
+pipe's writing end travels with it; when it closes without an answer, the server has ended before it
+took the run.
 """
 
 from __future__ import annotations

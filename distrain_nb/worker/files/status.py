@@ -13,7 +13,7 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.cause import ORPHANED, Cause
 from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
 from distrain_nb.worker.files.reserve import use_reserve
-from distrain_nb.worker.machine.system import process_stat
+from distrain_nb.worker.machine.process_table import process_stat
 
 TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import process_table
 from distrain_nb.worker.machine.connections import OUTSIDE, Connections, holders
 
 # System calls by their numbers, of those in which a program can wait (asm/unistd.h).
@@ -99,7 +99,7 @@ def is_locked_out(looks: Sequence[Look]) -> bool:
 def look(pids: List[int], without: Dict[int, int]) -> Dict[int, Look]:
     """Return what can be seen of these processes, by their number; `without` names a thread of each
     that doesn't count. Raises OSError where there is no /proc."""
-    processes = dict(system.processes())
+    processes = dict(process_table.processes())
     if not processes:
         raise OSError("there is no /proc")
     children: Dict[int, List[int]] = {}

@@ -12,19 +12,6 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 # Who tells of progress, the most exact first. Those that report have a line each in that file.
 SOURCES = ("log_metrics", "Kubeflow", "Lightning", "Keras", "rich", "tqdm", "text")
-
-
-class ProgressReading(NamedTuple):
-    """`done` of `total` units, of the whole run; a `total` of 0 is not known."""
-
-    source: str
-    done: float
-    total: float
-    unit: str = "steps"
-    label: str = ""
-    seconds_left: Optional[float] = None  # seconds, as the program says itself
-
-
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TQDM = re.compile(
     r"(?P<label>[^|]*?):?\s*\d+%\|[^|]*\|\s*(?P<done>[\d.]+)/(?P<total>[\d.]+)\s"
@@ -40,6 +27,17 @@ OUR_LINE = re.compile(r"(?:\[service\] )?distrain: (\d+) of (\d+) (\S+)$")
 _PASS = re.compile(r"\bepoch\W{0,3}\d+", re.IGNORECASE)
 _UNITS = {"it": "steps", "iter": "steps", "iteration": "steps", "batch": "batches"}
 _BYTES = re.compile(r"[kMGT]?i?B")
+
+
+class ProgressReading(NamedTuple):
+    """`done` of `total` units, of the whole run; a `total` of 0 is not known."""
+
+    source: str
+    done: float
+    total: float
+    unit: str = "steps"
+    label: str = ""
+    seconds_left: Optional[float] = None  # seconds, as the program says itself
 
 
 class ProgressLine(NamedTuple):

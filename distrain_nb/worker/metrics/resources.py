@@ -18,7 +18,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.failure import Memory
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
-from distrain_nb.worker.machine import sockets, system
+from distrain_nb.worker.machine import memory, process_table, sockets
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.metrics import writer
 
@@ -119,7 +119,7 @@ class Sampler:
         for process in self._processes:
             usage = _tree(_pid(process, processes), processes)
             if process.pid in processes.usage:
-                self._available[process.pid] = system.available(process=str(process.pid)), now
+                self._available[process.pid] = memory.available(process=str(process.pid)), now
             before, self._before[process.label] = self._before.get(process.label, NOTHING), usage
             if usage.memory and passed > 0:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed
@@ -143,7 +143,7 @@ class Sampler:
 
 def _processes() -> _Processes:
     processes = _Processes({}, {})
-    for pid, fields in system.processes():
+    for pid, fields in process_table.processes():
         processes.usage[pid] = _usage(fields)
         processes.children.setdefault(int(fields[1]), []).append(pid)
     return processes

@@ -22,6 +22,7 @@ from distrain_nb.worker.metrics.goals import VARIABLE, report
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
 
 _numbers = itertools.count()
+_first_steps: Dict[int, int] = {}  # by `of`: steps that begin at 0 are over when they are reported
 
 
 def log_metrics(
@@ -114,9 +115,6 @@ def _step(step: Any, name: str = "step") -> int:
         return int(step.__index__())
     except (AttributeError, TypeError):
         raise TypeError(f"{name} must be a whole number, not {step!r}") from None
-
-
-_first_steps: Dict[int, int] = {}  # by `of`: steps that begin at 0 are over when they are reported
 
 
 def _report_progress(step: Optional[int], total: int) -> None:

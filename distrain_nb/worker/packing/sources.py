@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
-from distrain_nb.worker.data.storage import in_bucket, objects
+from distrain_nb.worker.data.buckets import objects
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.packing.errors import PackingFailed, PackingRefused
 from distrain_nb.worker.packing.storage import below, file_system
 from distrain_nb.worker.packing.tables import INFO, SPLITS

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterator, Tuple
 from uuid import uuid4
 
-from distrain_nb.worker.data.storage import filesystem, in_bucket, objects
+from distrain_nb.worker.data.buckets import filesystem, objects
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.packing.tables import content_of, is_cell
 

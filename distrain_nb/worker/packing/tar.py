@@ -8,7 +8,8 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Callable, Deque, Dict, Iterable, Iterator, Sequence
 
-from distrain_nb.worker.data.index import RECORD, in_blocks, padded
+from distrain_nb.worker.data.index import in_blocks
+from distrain_nb.worker.data.samples import RECORD, padded
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.packing.errors import PackingFailed
 from distrain_nb.worker.packing.samples import PackedMember, PackedSample

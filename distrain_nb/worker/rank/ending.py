@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine.deadline import Deadline
 from distrain_nb.worker.rank import values
 
 # What hangs would keep a machine for nothing; but trackers upload in functions of `atexit`.
@@ -54,7 +55,7 @@ def leave(status: int, program: Optional[Path] = None) -> None:
     if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
         ctypes.pythonapi.Py_Exit(status)
     _call(getattr(threading, "_shutdown", None))
-    deadline = system.Deadline(status)
+    deadline = Deadline(status)
     if not _has_children():
         _end_within(ATEXIT_WITHIN_S, deadline)
     _call(getattr(atexit, "_run_exitfuncs", None))
@@ -98,7 +99,7 @@ def _has_children() -> bool:
     return any(not child.daemon for child in children)
 
 
-def _end_within(seconds: float, deadline: system.Deadline) -> None:
+def _end_within(seconds: float, deadline: Deadline) -> None:
     """End the process then, whatever holds it, and say where it is."""
     faulthandler.dump_traceback_later(seconds, file=2)
     deadline.set(seconds + _SAYS_WHERE_S)

@@ -14,6 +14,7 @@ from distrain_nb.worker.plain import plain_parts
 EXPECTED = "main.expected"  # beside main.py: a JSON list of what the notebook has
 _MOST_SHOWN = 5
 _MISSING = "nothing"
+_SETTABLE = r"(int|float|bool|str|bytes|NoneType) (?!nan|-?inf)"
 
 
 class NotAsInNotebook(RuntimeError):
@@ -74,9 +75,6 @@ def _is_given(
         except Exception:  # `len(x)`, and what allows no change
             return False
     return True
-
-
-_SETTABLE = r"(int|float|bool|str|bytes|NoneType) (?!nan|-?inf)"
 
 
 def _other_settings(entry: Dict[str, Any], parts: Dict[str, str]) -> List[str]:

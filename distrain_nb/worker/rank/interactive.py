@@ -1,18 +1,14 @@
-"""Interactive parts of a cell: shows its last expression.
-
-Prints what a notebook would draw as text, on the first rank alone; `displays` keeps the drawing.
-"""
+"""What a cell shows: as text what a notebook would draw, on the first rank alone; `displays` keeps
+the drawing."""
 
 from __future__ import annotations
 
-import ast
 import builtins
 import os
 import re
 import sys
 from html.parser import HTMLParser
-from types import CodeType
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from distrain_nb.worker.rank import displays, questions
 from distrain_nb.worker.rank.on_import import Change, on_import
@@ -194,21 +190,6 @@ CHANGES: Dict[str, Change] = {
     "plotly.io._renderers": lambda module: displays.change_plotly(module, display),
     "tqdm.notebook": _change_tqdm,
 }
-
-
-def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
-    """Yield the text compiled; if it `shows`, its last expression goes to `sys.displayhook`.
-
-    As in a notebook, a semicolon at the end keeps it to itself. Raises SyntaxError.
-    """
-    tree = compile(text, label, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body[-1:]
-    if shows and last and isinstance(last[0], ast.Expr) and not text.rstrip().endswith(";"):
-        del tree.body[-1]
-        yield compile(tree, label, "exec", flags, dont_inherit=True)
-        yield compile(ast.Interactive(last), label, "single", flags, dont_inherit=True)
-    else:
-        yield compile(tree, label, "exec", flags, dont_inherit=True)
 
 
 def begin() -> None:

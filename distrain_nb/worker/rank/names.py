@@ -25,6 +25,7 @@ MOST_BYTES = 1 << 20  # of an array that is compared as a whole
 MOST_ITEMS = 1_000
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _PRIVATE = {"In", "Out", "display"}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,6 @@ def bound_lines(text: str) -> Dict[str, int]:
         for name in _bound(node):
             lines[name] = max(lines.get(name, 0), getattr(node, "lineno", 0))
     return lines
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _outside_functions(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -21,7 +21,14 @@ from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.functions import FOLDER_VARIABLE, labels, tell_linecache
-from distrain_nb.worker.rank import expected, interactive, jax_cluster, torch_groups, torch_store
+from distrain_nb.worker.rank import (
+    expected,
+    interactive,
+    jax_cluster,
+    last_expression,
+    torch_groups,
+    torch_store,
+)
 from distrain_nb.worker.rank.arguments import added_arguments
 from distrain_nb.worker.rank.later import LATER, make_on_demand
 from distrain_nb.worker.rank.since_import import keep
@@ -214,7 +221,7 @@ def run_in(
             os.environ.update(reporting)
             before_cell()
         shows = piece.is_cell and not entry.is_script
-        for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
+        for code in last_expression.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
     if not entry.is_script:
         interactive.show_open_figures()

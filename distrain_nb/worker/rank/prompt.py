@@ -24,6 +24,9 @@ from distrain_nb.worker.files.prompts import Asker, PromptRequest
 
 LOOK_EVERY_S = 0.25  # at who listens; an answer itself comes at once
 _LONGEST_WAITING = 1 << 16  # characters of output that wait for the next question
+_here: Optional[_Here] = None
+_dialogue: Optional[_Dialogue] = None
+_lock = threading.RLock()
 
 
 class NobodyAnswers(EOFError):
@@ -33,11 +36,6 @@ class NobodyAnswers(EOFError):
 class _Here(NamedTuple):
     folder: Path
     process: int
-
-
-_here: Optional[_Here] = None
-_dialogue: Optional[_Dialogue] = None
-_lock = threading.RLock()
 
 
 def begin(folder: Path, process: int) -> None:

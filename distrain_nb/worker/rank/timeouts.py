@@ -27,6 +27,8 @@ _C10D = "torch.distributed.distributed_c10d"
 _DUMP = "_dump_fr_trace_json"
 _NEVER = timedelta(days=20)  # `poll` counts milliseconds in 31 bits
 _SHORTEST_TURN_S, _LONGEST_TURN_S = 0.1, 5.0
+_groups: Dict[str, _Group] = {}  # by the name that PyTorch gives them
+_reasons: List[str] = []
 
 
 class _Group(NamedTuple):
@@ -34,10 +36,6 @@ class _Group(NamedTuple):
 
     timeout: float
     sockets: Dict[int, str]
-
-
-_groups: Dict[str, _Group] = {}  # by the name that PyTorch gives them
-_reasons: List[str] = []
 
 
 def change() -> None:

@@ -22,7 +22,7 @@ from distrain_nb.worker.facts import dry
 from distrain_nb.worker.machine.sockets import has_listener
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.rank.torch_store import DISTRIBUTED
-from distrain_nb.worker.reduction import group as groups
+from distrain_nb.worker.reduction import process_groups
 
 # After that PyTorch connects, and reports what is wrong.
 LISTENS_WITHIN_S = 60.0
@@ -38,8 +38,8 @@ def change_process_groups() -> None:
 
 def reduce() -> None:
     """Let the reducers of this rank, if it has some, sum for groups that are made."""
-    if groups.addresses():
-        on_import({DISTRIBUTED: groups.install})
+    if process_groups.addresses():
+        on_import({DISTRIBUTED: process_groups.install})
 
 
 def await_listener(port: int, seconds: float) -> None:
@@ -65,7 +65,7 @@ def _change(module: Any) -> None:
         gloo = [pg for pg, (backend, *_) in pg_map.items() if "gloo" in str(backend)]
         _held.extend(gloo)
         destroy(group)
-        groups.end(pg for pg in gloo if pg not in module._world.pg_map)
+        process_groups.end(pg for pg in gloo if pg not in module._world.pg_map)
 
     @functools.wraps(init)
     def init_process_group(*arguments: Any, **named: Any) -> None:

@@ -47,6 +47,7 @@ from distrain_nb.worker.rank.wrapped import unwrapped
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
 VALUES_FOLDER = "main.values"  # the folder next to main.py
+_LONGEST = 200  # characters: Keras says a whole model's configuration
 _open: Dict[Path, _Stored] = {}
 
 
@@ -165,9 +166,6 @@ def reason(error: BaseException) -> str:
     """Return an error as the end of a sentence: "cannot pickle '_thread.lock' object"."""
     text = " ".join(str(error).split())
     return (text[:_LONGEST] + "\u2026" if len(text) > _LONGEST else text) or type(error).__name__
-
-
-_LONGEST = 200  # characters: Keras says a whole model's configuration
 
 
 def load(

@@ -23,7 +23,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine.environment import variables
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
-from distrain_nb.worker.reduction import group
+from distrain_nb.worker.reduction import process_groups
 
 _MEANING = "Each did the whole work by itself, and the results are those of one rank."
 
@@ -33,6 +33,8 @@ _PLACE = {
     *("CLUSTER_SPEC", "TF_CONFIG"),
 }
 _ON_A_CPU = " (without a GPU, write `Accelerator(cpu=True)` or set ACCELERATE_USE_CPU=1)"
+ENDED = 0
+_SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
 class KnownWorld(NamedTuple):
@@ -43,9 +45,6 @@ class KnownWorld(NamedTuple):
     size: Optional[int]
     rules: bool = False  # it trains whatever other frameworks know
     way_out: str = ""
-
-
-ENDED = 0
 
 
 class _Observed(NamedTuple):
@@ -140,7 +139,9 @@ def check(folder: Path, process: int) -> None:
     spec = launch.processes[process]
     environment = {**variables(), **spec.environment}  # which the program may have changed since
     world = int(environment.get("WORLD_SIZE", "1"))
-    pool_of_servers = "workerpool2" in environment.get("CLUSTER_SPEC", "") and not group.addresses()
+    pool_of_servers = (
+        "workerpool2" in environment.get("CLUSTER_SPEC", "") and not process_groups.addresses()
+    )
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
     if spec.rank is None or world < 2 or serves or not launch.distributes:
         return
@@ -279,9 +280,6 @@ def _tensorflow() -> Iterator[KnownWorld]:
         yield KnownWorld(f"TensorFlow's {_observed.strategies[-1]}", 1)
     elif getattr(context, "_context_handle", None) is not None:  # something was computed
         yield KnownWorld("a strategy of TensorFlow", None)
-
-
-_SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
 def _jax() -> Iterator[KnownWorld]:

@@ -21,7 +21,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import ports, system
 from distrain_nb.worker.reduction.connection import Connection
 from distrain_nb.worker.reduction.members import Group
 from distrain_nb.worker.reduction.protocol import Greeting
@@ -50,7 +50,7 @@ class Reducer:
     ) -> None:
         self._say, self._forgotten_after = say, forgotten_after
         self._selector = selectors.DefaultSelector()
-        self._listener = system.listen(address)
+        self._listener = ports.listen(address)
         self._listen()
         self._wakes, self._waking = socket.socketpair()
         self._selector.register(self._wakes, selectors.EVENT_READ, lambda _: None)

@@ -1,25 +1,12 @@
-"""The arithmetic of a reducer, and the memory in which chunks wait for it.
-
-The memory of a tensor as bytes that a socket can send from and receive into.
-"""
+"""The arithmetic of a reducer, and the memory in which chunks wait for it."""
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 from typing import Any, Dict, Tuple
 
 from distrain_nb.worker.reduction.protocol import DTYPES, WINDOW, largest_chunk
-
-
-def bytes_of(tensor: Any) -> memoryview:
-    """Return the memory of a contiguous tensor on the CPU, of any dtype; the tensor has to outlive
-    it."""
-    size = tensor.numel() * tensor.element_size()
-    if not size:
-        return memoryview(b"")
-    return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
-
+from distrain_nb.worker.reduction.tensor_bytes import bytes_of
 
 # The place of a chunk is known before its worker may send it.
 _PLACES = WINDOW + 1

@@ -16,7 +16,7 @@ from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import framework_import
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import program
 from distrain_nb.worker.replica import prompt_orders, sagemaker, secret_stores, shared, tracker
@@ -57,7 +57,7 @@ def prepare() -> None:
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         with suppress(ImportError):  # the program says so itself, if it needs it
-            system.import_without(name)
+            framework_import.import_without(name)
 
 
 def _variables() -> Dict[str, str]:

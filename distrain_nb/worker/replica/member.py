@@ -23,7 +23,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.orders import CELL, LEAVE, STOP, Order, OrderReader
 from distrain_nb.worker.files.session import END, GET, PUT
 from distrain_nb.worker.files.status import Owner, State, Status
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import ports, process_table
 from distrain_nb.worker.replica import prompt_orders, shared
 from distrain_nb.worker.supervisor.staying import SessionOwner, StayingRanks
 
@@ -43,7 +43,7 @@ class StayingReplica(SessionOwner):
         self._stopped: List[int] = []  # orders that are to end, or not to begin
         self._ordered_at = time.monotonic()
         self._is_at_work = False
-        self._ports: List[system.HeldPort] = []
+        self._ports: List[ports.HeldPort] = []
         self._state = State.STARTING
 
     def run(self) -> int:
@@ -140,7 +140,7 @@ class StayingReplica(SessionOwner):
         """Answer, with the address at which ranks meet that make a group in the next cell, and the
         memory that the ranks have."""
         pids = [process.pid for process in self._ranks.processes if process.pid]
-        words["memory"] = sum(map(system.resident_bytes, pids))
+        words["memory"] = sum(map(process_table.resident_bytes, pids))
         if self._index == 0:
             words["address"] = self._next_address()
         with disk.without_waiting(), suppress(OSError):
@@ -149,7 +149,7 @@ class StayingReplica(SessionOwner):
     def _next_address(self) -> str:
         """Return one that no group of an earlier cell has, perhaps still."""
         host = self._launch.processes[0].environment["MASTER_ADDR"]
-        self._ports = [*self._ports[-1:], system.HeldPort(host if host == "127.0.0.1" else "")]
+        self._ports = [*self._ports[-1:], ports.HeldPort(host if host == "127.0.0.1" else "")]
         return f"{host}:{self._ports[-1].number}"
 
     # -- cells --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import ports
 from distrain_nb.worker.rank import rank
 from distrain_nb.worker.rank.program import main_file
 from distrain_nb.worker.replica.replica import Replica
@@ -64,7 +64,7 @@ def ask(host: str, command: str) -> int:
 def wait(folder: Path) -> int:
     """Wait for the command, run it, and give the exit status that this host's ranks deserve."""
     launch = Launch.read(folder)
-    with system.listen(launch.awaits) as listener:
+    with ports.listen(launch.awaits) as listener:
         connection, command = _requested(listener)
     with connection:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)

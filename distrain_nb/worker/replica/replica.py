@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
+from distrain_nb.worker.reduction.process_groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE, RETRIES_VARIABLE, variables
 
 # SageMaker tells an algorithm's container of its hosts here.

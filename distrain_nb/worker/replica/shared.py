@@ -19,8 +19,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
-from distrain_nb.worker.machine import system
-from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
+from distrain_nb.worker.machine import ports
+from distrain_nb.worker.reduction.process_groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica import contracts
 from distrain_nb.worker.replica.replica import TRAINING_ROLES
 from distrain_nb.worker.supervisor.retries import ATTEMPT_VARIABLE
@@ -39,7 +39,7 @@ ALL_ARE_UP_WITHIN_S = 1800.0
 LOOK_FIRST_S, LOOK_AT_LEAST_EVERY_S = 0.05, 1.0
 LOOK_SELDOM_FROM = 256  # replicas: more of them look as often all together as so many
 
-_held: List[system.HeldPort] = []  # for as long as this process lives
+_held: List[ports.HeldPort] = []  # for as long as this process lives
 
 
 class NotUp(Exception):
@@ -140,7 +140,7 @@ def _addresses(job: Path, index: int, count: int) -> List[str]:
     if len(hosts) == count and all(":" in host for host in hosts):
         return hosts
     hostname = hosts[index].partition(":")[0] if len(hosts) == count else ""
-    _held.append(system.HeldPort("127.0.0.1" if count == 1 else ""))
+    _held.append(ports.HeldPort("127.0.0.1" if count == 1 else ""))
     host = hostname or ("127.0.0.1" if count == 1 else _own_host())
     address = f"{host}:{_held[-1].number}"
     return _met(job, index, count, address)

@@ -11,7 +11,10 @@ from typing import Dict
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.launch import ProcessSpec
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import process_table
+
+# What `mpirun` has started ends a moment after it.
+WORD_WITHIN_S = 2.0
 
 
 class Child:
@@ -38,10 +41,6 @@ class Child:
         _signal_group(self.pid, signal.SIGKILL)
 
 
-# What `mpirun` has started ends a moment after it.
-WORD_WITHIN_S = 2.0
-
-
 class Launcher(Child):
     """`mpirun`, or what waits for that of another host: it stands for all ranks of this host."""
 
@@ -65,7 +64,7 @@ class Launcher(Child):
             word = failure.read(self._folder, failure.LAUNCHER)
             if word is not None:
                 return word
-            if not system.descendants(os.getpid()):
+            if not process_table.descendants(os.getpid()):
                 break
             time.sleep(0.05)
         return failure.of_launcher(status)

@@ -9,7 +9,7 @@ from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import process_table, system
 from distrain_nb.worker.supervisor.child import Child
 from distrain_nb.worker.supervisor.output import Output
 from distrain_nb.worker.supervisor.start import start
@@ -59,7 +59,7 @@ class Crew:
 
     def kill_rest(self) -> None:
         """Kill processes that the run's processes have left behind."""
-        for pid in system.descendants(os.getpid()):
+        for pid in process_table.descendants(os.getpid()):
             system.kill(pid)
 
     def finish(self, output: Output) -> None:

@@ -30,7 +30,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE, SUPERVISOR_LOG
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.files.status import Owner, State, Status
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import framework_import, process_table, system
 from distrain_nb.worker.supervisor.session import SessionProcess, is_session
 from distrain_nb.worker.supervisor.staying import StayingRanks
 from distrain_nb.worker.supervisor.supervisor import Supervisor
@@ -117,7 +117,7 @@ class ForkServer:
         """Kill what runs that have ended left behind, which this process has adopted: whether there
         may be more. It is little, unless a supervisor was killed."""
         try:
-            below = system.descendants(os.getpid(), without=self._runs)
+            below = process_table.descendants(os.getpid(), without=self._runs)
             strays = [pid for pid in below if _has_left(pid)]
         except OSError:
             return True
@@ -187,7 +187,7 @@ class ForkServer:
     def _import(self, name: str) -> None:
         gc.disable()  # it would go through PyTorch's 170,000 objects again and again: 0.1 s
         try:
-            system.import_without(name)
+            framework_import.import_without(name)
         except BaseException:  # the rank's own import will say what is wrong
             pass
         finally:
@@ -205,7 +205,7 @@ class ForkServer:
 def _has_left(pid: int) -> bool:
     """Return whether it is in another session, as all runs are; what imports start is in this
     one."""
-    stat = system.process_stat(pid)
+    stat = process_table.process_stat(pid)
     return bool(stat) and stat[3] != str(os.getsid(0))
 
 

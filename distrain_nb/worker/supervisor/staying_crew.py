@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from distrain_nb.worker.files import failure, reserve
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import process_table, system
 from distrain_nb.worker.rank import session as rank_session
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor.child import Child
@@ -230,7 +230,9 @@ class StayingCrew(Crew):
                 self.leave(f"{self.spec(deaths[0]).label} has ended")
             elif self._failed and len(counts) > 1:
                 self.leave("the ranks were at different collectives")
-        for pid in system.descendants(os.getpid(), without={rank.pid for rank in self.ranks}):
+        for pid in process_table.descendants(
+            os.getpid(), without={rank.pid for rank in self.ranks}
+        ):
             system.kill(pid)
 
     @property
@@ -267,7 +269,7 @@ class StayingCrew(Crew):
         while any(not rank.death for rank in self.ranks) and time.monotonic() < until:
             time.sleep(0.01)
             self.look_for_deaths()
-        for pid in system.descendants(os.getpid()):
+        for pid in process_table.descendants(os.getpid()):
             system.kill(pid)
 
 

@@ -26,7 +26,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.folder import RECORD_FILE, STATUS_FILE, VARIABLES_FILE
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.machine.system import process_stat
+from distrain_nb.worker.machine.process_table import process_stat
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.supervisor.child import Child, Launcher
 

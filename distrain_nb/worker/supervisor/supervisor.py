@@ -20,30 +20,30 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Ending, Owner, Process, State, Status
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import ports
+from distrain_nb.worker.machine.memory import out_of_memory_kills
 from distrain_nb.worker.metrics.resources import Sampler
 from distrain_nb.worker.rank import stopping
 from distrain_nb.worker.supervisor import primary
 from distrain_nb.worker.supervisor.child import Child, Launcher
 from distrain_nb.worker.supervisor.crew import Crew
 from distrain_nb.worker.supervisor.grace import Grace
-from distrain_nb.worker.supervisor.output import Output
-from distrain_nb.worker.supervisor.retries import Retries
-from distrain_nb.worker.supervisor.start import processes_of
-from distrain_nb.worker.supervisor.stray_events import StrayEvents, stray_events
-from distrain_nb.worker.supervisor.time_limit import (
+from distrain_nb.worker.supervisor.intervals import (
     DELETED_AFTER_S,
     DRAIN_S,
     FAILED_RANK_ENDS_WITHIN_S,
     LAST_STATUS_WITHIN_S,
     LOOK_EVERY_S,
-    NEVER,
     OTHERS_FAIL_WITHIN_S,
     PRIMARY_ENDS_WITHIN_S,
     REDUCERS_END_WITHIN_S,
     TURN_S,
-    TimeLimit,
 )
+from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.retries import Retries
+from distrain_nb.worker.supervisor.start import processes_of
+from distrain_nb.worker.supervisor.stray_events import StrayEvents, stray_events
+from distrain_nb.worker.supervisor.time_limit import NEVER, TimeLimit
 from distrain_nb.worker.supervisor.watches import Watches
 
 ENDED_BY_SIGNAL = frozenset([-signal.SIGTERM, stopping.STOPPED])
@@ -76,7 +76,7 @@ class Supervisor:
         self._place = disk.DeletableFolder(folder)
         self._primary = primary.followed_primary(self._launch.follows)
         self._endless_roles = primary.endless_roles(self._launch.processes, self._primary)
-        self._held = system.listen(self._launch.holds) if self._launch.holds else None
+        self._held = ports.listen(self._launch.holds) if self._launch.holds else None
 
     def _begin(self) -> None:
         """Know nothing yet of an attempt."""
@@ -90,8 +90,8 @@ class Supervisor:
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._failed_at: Dict[int, float] = {}
         self._grace = Grace(self._folder, self._launch, self._children)
-        self._memory_kills = system.out_of_memory_kills()
-        self._ports: List[system.HeldPort] = []
+        self._memory_kills = out_of_memory_kills()
+        self._ports: List[ports.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._stray_events: Optional[StrayEvents] = None
         self._watches: Optional[Watches] = None
@@ -140,7 +140,7 @@ class Supervisor:
         return asked or (self._folder / CANCEL_FILE).exists()
 
     def _start(self, output: Output) -> None:
-        self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
+        self._ports = [ports.HeldPort() for _ in range(self._launch.ports)]
         numbers = [port.number for port in self._ports]
         self._children += self._crew.start(self._folder, self._retries.launch(), numbers, output)
         processes = tuple(
@@ -220,7 +220,7 @@ class Supervisor:
             self._end_reducers()
 
     def _note_failure(self, child: Child, status: int, peak: int) -> str:
-        out_of_memory = system.out_of_memory_kills() > self._memory_kills
+        out_of_memory = out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
         if isinstance(child, Launcher):
             words.append(failure.of_launcher(status) if words else child.failed(status))

@@ -22,7 +22,7 @@ from distrain_nb.places.sagemaker.stand_in.refusals import ACCOUNT, denial
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.worker.machine.environment import variables
-from distrain_nb.worker.machine.system import HeldPort
+from distrain_nb.worker.machine.ports import HeldPort
 
 if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults

@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict
 from distrain_nb.cluster import Cluster, replica_environment
 from distrain_nb.layout import Role
 from distrain_nb.rehearsal.engine import ReplicaSpec, share_of_cores
-from distrain_nb.worker.reduction.group import VARIABLE as REDUCERS_VARIABLE
+from distrain_nb.worker.reduction.process_groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
