@@ -19,6 +19,7 @@ from distrain_nb.tracking.kinds import MLFLOW, kind_of, kinds
 from distrain_nb.tracking.request import TrackingRequest, key_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Owner
+from distrain_nb.worker.machine.environment import variables
 
 if TYPE_CHECKING:
     from distrain_nb.tracking.kinds import Kind
@@ -92,7 +93,7 @@ def _see_to_it(kind: Kind) -> None:
     if owner(kind) is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
         return
     _, login = bare(address(Config.load(), os.environ))
-    env = {**os.environ, **login, "DISTRAIN_HOME": str(home())}
+    env = {**variables(), **login, "DISTRAIN_HOME": str(home())}
     arguments = ["-m", PROCESS, kind.folder]
     process = start_detached(arguments, folder / PROCESS_LOG, cwd="/", env=env)
     _started[folder] = process, time.monotonic()
