@@ -70,7 +70,6 @@ def test_agrees_with_tensorboard_on_every_number(tmp_path: Path) -> None:
     assert_like_tensorboard(tmp_path)
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 def test_reads_the_tensors_that_tensorflow_writes(tmp_path: Path) -> None:
     import tensorflow

@@ -72,7 +72,6 @@ def size_of(png: bytes) -> tuple[int, int]:
     return struct.unpack(">II", png[16:24])
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("write", [by_torch, by_tensorboardx, BY_TENSORFLOW])
 def test_what_a_writer_writes_besides_scalars_is_found(write: Any, tmp_path: Path) -> None:
     write(tmp_path)
