@@ -60,6 +60,10 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "net.forward = types.MethodType(forward, net)",
         "net(torch.ones(2)).tolist(), net.forward.__self__ is net",
     ),
+    "a method that another one calls in its place": (
+        f"{_NET}\nold = net.forward\nnet.forward = lambda x: old(x) * 0",
+        "net(torch.ones(2)).tolist(), old.__self__ is net, old.__func__ is nn.Linear.forward",
+    ),
     "a small view of a tensor": (
         "import torch\na = torch.zeros(100)\nb = a[:2]",
         "b.add_(1), a[:3].tolist()",

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from distrain_nb.worker.fingerprint import dict_of
 from distrain_nb.worker.pickles import (
     out_of_band,
     set_attributes,
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 def _method(method: MethodType) -> Any:
     """Return how a bound method is written that its object doesn't give by the function's name,
-    such as `net.forward = MethodType(forward, net)`: pickle asks the object by that name."""
+    such as `net.forward = MethodType(forward, net)`, or no more, after `old = net.forward` and
+    `net.forward = new`: pickle asks the object by that name."""
     owner, function = method.__self__, method.__func__
     classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
     name = getattr(function, "__name__", "")
     member = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
-    if getattr(member, "__func__", member) is function:
+    if getattr(member, "__func__", member) is function and name not in dict_of(owner):
         return NotImplemented
     return out_of_band, ("method", function, owner)
 
