@@ -191,6 +191,7 @@ class Restoring:
             "tensor": self._tensor,
             "notebook": self._notebook,
             "inside": lambda module: module,
+            "of package": _of_package,
             "weak": self._weak,
             "keras": self._keras,
             "older class": functools.partial(make_older_class, self.namespace),
@@ -269,6 +270,16 @@ class Restoring:
         for attribute in rest:
             value = getattr(value, attribute)
         return value
+
+
+def _of_package(module: str, name: str, kind: str) -> Any:
+    """Return what a package keeps by a name. Raises AttributeError where that is something else
+    than in the notebook, as before a function of the package has set it."""
+    found = getattr(importlib.import_module(module), name)
+    if f"{type(found).__module__}.{type(found).__qualname__}" != kind:
+        has = type(found).__qualname__
+        raise AttributeError(f"{module}.{name} is {has} in the run, {kind} in the notebook")
+    return found
 
 
 class Reader(pickle.Unpickler):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.observed.objects import CHANGING
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
+from distrain_nb.program.notebook.package_objects import PackageObjects
 from distrain_nb.program.notebook.process_objects import name_of
 from distrain_nb.program.notebook.reach import asks_machine, member, resolve
 from distrain_nb.program.python.nodes import words_in
@@ -234,10 +235,14 @@ def _called(call: ast.Call) -> ast.expr:
     return func
 
 
-def given_by_imports(module: OwnModule) -> dict[str, str]:
-    """Return the full names of objects that a module has from others by `from … import …`."""
-    paths = {}
+def given_by_packages(module: OwnModule) -> dict[str, str]:
+    """Return the full names of objects that a module has from others: by `from … import …`, or as
+    `rc = plt.rcParams` takes them."""
+    packages, paths = PackageObjects(), {}
     for name in module.history.bindings:
+        if place := packages.place(module.namespace.get(name)):
+            paths[name] = ".".join(place)
+            continue
         statement = module.history.of(name)[0].statement
         alias, package = statement.alias(name), getattr(statement.node, "module", None)
         code = (ModuleType, type, FunctionType, BuiltinFunctionType)

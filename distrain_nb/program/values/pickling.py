@@ -15,7 +15,8 @@ from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.program.notebook.making import global_names
-from distrain_nb.program.notebook.process_objects import is_bound
+from distrain_nb.program.notebook.package_objects import PackageObjects
+from distrain_nb.program.notebook.process_objects import is_bound, name_of
 from distrain_nb.program.values.older_classes import (
     OlderClasses,
     is_plain_class,
@@ -78,6 +79,7 @@ class Definitions:
     by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
     # Where a statement gave a definition what it knows of the world: cell, line, column.
     given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
+    packages: PackageObjects = field(default_factory=PackageObjects)
 
     @property
     def module(self) -> str:
@@ -169,6 +171,9 @@ class NotebookWriter(Writer):
         found = refusal(obj)
         if found is not None:
             raise found
+        if place := self.definitions.packages.place(obj):
+            self.seen.modules.add(place[0])
+            return out_of_band, ("of package", *place, name_of(type(obj)))
         written = super().reducer_override(obj)
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
