@@ -37,7 +37,7 @@ class PackageObjects:
         return found
 
 
-def _has_identity(cls: type, package: str) -> bool:
+def _has_identity(cls: Any, package: str) -> bool:
     """Return whether objects of a class are told apart by what they are, not by what they say."""
     if package == _ANY:
         return cls is object

@@ -46,7 +46,7 @@ from distrain_nb.program.values.refusals import (
 from distrain_nb.worker.fingerprint import is_own, own_name
 from distrain_nb.worker.functions import set_cell, set_class, set_function
 from distrain_nb.worker.older_classes import set_older_class
-from distrain_nb.worker.pickles import Memory, Writer, out_of_band
+from distrain_nb.worker.pickles import Memory, View, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ class Seen:
     makes_classes: bool = False  # some are in the pickle themselves
     has_gradients: bool = False
     memory: set[Memory] = field(default_factory=set)  # of arrays, as a whole
+    copies: list[View] = field(default_factory=list)
 
 
 class NotebookWriter(Writer):
@@ -330,6 +331,7 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
         writer = NotebookWriter(objects, arrays, definitions=definitions, seen=seen)  # type: ignore[arg-type]
         writer.dump(value)
         seen.memory.update(writer.storages)
+        seen.copies += writer.copies
     except _TooLarge:
         return PickleTrial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:

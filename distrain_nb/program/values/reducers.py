@@ -11,6 +11,7 @@ from zipfile import ZipFile
 
 from distrain_nb.worker.fingerprint import dict_of
 from distrain_nb.worker.pickles import (
+    View,
     out_of_band,
     set_attributes,
     set_optimizer,
@@ -155,11 +156,17 @@ def view(array: Any, writer: Writer) -> Any:
     while type(base.base) in (numpy.ndarray, numpy.memmap):
         base = base.base
     address = base.__array_interface__["data"][0]
-    memory = address, base.nbytes
-    if not (base.nbytes and base.flags.forc and writer.shares(memory, array.nbytes)):
+    if not (base.nbytes and base.flags.forc):
+        return None
+    begin = array.__array_interface__["data"][0]
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True) if n]
+    low, high = (sum(step for step in steps if (step > 0) is up) for up in (False, True))
+    reach = View((address, base.nbytes), begin + low, begin + high + array.itemsize, id(array))
+    room = writer.room(reach, array.nbytes)
+    if room is None:
         return None
     flat = base.reshape(-1, order="C" if base.flags.c_contiguous else "F")
-    start = writer.written(memory, base, lambda: flat.view("u1").data)
-    offset = array.__array_interface__["data"][0] - address
-    layout = offset, array.shape, array.strides, array.flags.writeable
-    return out_of_band, ("view", start, base.nbytes, array.dtype, layout)
+    first, size = room[0] - address, room[1]
+    start = writer.written(room, base, lambda: flat.view("u1").data[first : first + size])
+    layout = begin - room[0], array.shape, array.strides, array.flags.writeable
+    return out_of_band, ("view", start, size, array.dtype, layout)
