@@ -111,7 +111,8 @@ class PackageCalls:
 
     modules: OwnModules
     names: Mapping[str, Any]
-    imported: Mapping[str, str]  # objects that imports gave, by their full names
+    imported: Mapping[str, str]  # objects that packages gave, by their full names
+    packages: PackageObjects
 
     def name(self, node: ast.stmt) -> str:
         """Return the full name of what a statement calls, or of a module's attribute that it
@@ -235,10 +236,10 @@ def _called(call: ast.Call) -> ast.expr:
     return func
 
 
-def given_by_packages(module: OwnModule) -> dict[str, str]:
+def given_by_packages(module: OwnModule, packages: PackageObjects) -> dict[str, str]:
     """Return the full names of objects that a module has from others: by `from … import …`, or as
     `rc = plt.rcParams` takes them."""
-    packages, paths = PackageObjects(), {}
+    paths = {}
     for name in module.history.bindings:
         if place := packages.place(module.namespace.get(name)):
             paths[name] = ".".join(place)

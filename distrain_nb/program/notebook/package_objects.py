@@ -48,9 +48,11 @@ def _kept_by(package: str) -> dict[int, tuple[str, str]]:
     """Return where a package's modules keep objects of its classes: of several places the one that
     users know best."""
     kinds: dict[type, bool] = {}
+    installed: dict[str, bool] = {}  # by the first part of a module's name
     places: dict[int, tuple[str, str]] = {}
     for module, loaded in [*sys.modules.items()]:
-        if not isinstance(loaded, ModuleType) or package not in (module.partition(".")[0], _ANY):
+        root = module.partition(".")[0]
+        if not isinstance(loaded, ModuleType) or package not in (root, _ANY):
             continue
         kept = list[tuple[str, int]]()
         for name, value in [*vars(loaded).items()]:
@@ -60,7 +62,9 @@ def _kept_by(package: str) -> dict[int, tuple[str, str]]:
                 kinds[cls] = own == package and _has_identity(cls, package)
             if kinds[cls]:
                 kept.append((name, id(value)))
-        if kept and is_package(module):
+        if kept and root not in installed:
+            installed[root] = is_package(module)
+        if kept and installed[root]:
             for name, identity in kept:
                 known = places.get(identity, (module, name))
                 places[identity] = min(known, (module, name), key=_obscurity)
