@@ -60,6 +60,10 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "net.forward = types.MethodType(forward, net)",
         "net(torch.ones(2)).tolist(), net.forward.__self__ is net",
     ),
+    "a method of a list that its name has left": (
+        "u = [1]\nadd = u.append\nboth = [u]\nu = [2]",
+        "(add(3), u, both)",
+    ),
     "a method that another one calls in its place": (
         f"{_NET}\nold = net.forward\nnet.forward = lambda x: old(x) * 0",
         "net(torch.ones(2)).tolist(), old.__self__ is net, old.__func__ is nn.Linear.forward",
