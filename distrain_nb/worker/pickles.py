@@ -15,7 +15,18 @@ import io
 import pickle
 import sys
 from types import MethodType, ModuleType
-from typing import Any, BinaryIO, Callable, Collection, Dict, List, Mapping, Tuple
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from distrain_nb.worker.functions import builders
 from distrain_nb.worker.older_classes import make_older_class
@@ -27,9 +38,18 @@ _alive: List[Any] = []  # what the notebook keeps alive, of which the program ha
 Memory = Tuple[int, int]  # the address and the bytes of what arrays or tensors share
 
 
+class View(NamedTuple):
+    """Where an array or tensor reaches in memory, from an address to another one."""
+
+    memory: Memory
+    start: int
+    end: int
+    owner: int  # the identity of the array or tensor
+
+
 class Writer(pickle.Pickler):
     """Pickles objects to `objects`, and the bytes of arrays to `arrays`. Small views of memory that
-    is not in `entire`, or not yet, are written as copies."""
+    is not in `entire`, or not yet, are written as copies, and are in `copies` then."""
 
     entire: Collection[Memory] = ()
 
@@ -37,6 +57,7 @@ class Writer(pickle.Pickler):
         super().__init__(objects, protocol=4)
         self.arrays = arrays
         self.storages: Dict[Memory, int] = {}
+        self.copies: List[View] = []
         self._owners: List[Any] = []  # which stay alive, so that addresses stay unique
 
     def reducer_override(self, obj: Any) -> Any:
@@ -73,21 +94,37 @@ class Writer(pickle.Pickler):
         if data.device.type not in ("cpu", "cuda"):
             data = data.cpu()
         storage = data.untyped_storage()
-        memory = (storage.data_ptr(), storage.nbytes())
-        if not self.shares(memory, data.numel() * data.element_size()):
+        memory, width = (storage.data_ptr(), storage.nbytes()), data.element_size()
+        reach = sum((n - 1) * step for n, step in zip(data.shape, data.stride()))
+        end = data.data_ptr() + (reach + 1) * width
+        view = View(memory, data.data_ptr(), end, id(tensor))
+        room = self.room(view, data.numel() * width)
+        if room is None:
             data = data.clone(memory_format=torch.contiguous_format)
             storage = data.untyped_storage()
-            memory = (storage.data_ptr(), storage.nbytes())
-        start = self.written(memory, storage, lambda: _bytes_of(storage))
-        layout = (data.storage_offset(), tuple(data.shape), data.stride())
+            room = memory = (storage.data_ptr(), storage.nbytes())
+        first = room[0] - memory[0]
+        size = room[1]
+        start = self.written(room, storage, lambda: _bytes_of(storage)[first : first + size])
+        layout = (data.storage_offset() - first // width, tuple(data.shape), data.stride())
         dtype = str(data.dtype).split(".")[1]
         parameter = type(tensor) is torch.nn.Parameter
         state = (layout, parameter, tensor.requires_grad)
-        return out_of_band, ("tensor", start, storage.nbytes(), dtype, *state)
+        return out_of_band, ("tensor", start, size, dtype, *state)
 
-    def shares(self, memory: Memory, size: int) -> bool:
-        """Return whether memory is written as a whole for a view of it of so many bytes."""
-        return size * 2 >= memory[1] or memory in self.entire or memory in self.storages
+    def room(self, view: View, size: int) -> Optional[Memory]:
+        """Return what is written as a whole for a view of so many bytes: its memory, or a part that
+        other views have too; None where the view is written as a copy."""
+        memory = view.memory
+        if size * 2 >= memory[1] or memory in self.entire or memory in self.storages:
+            return memory
+        for part in self.entire:
+            inside = memory[0] <= part[0] and sum(part) <= sum(memory)
+            if inside and part[0] <= view.start and view.end <= sum(part):
+                return part
+        if size * 2 >= view.end - view.start:  # columns would reach over each other's numbers
+            self.copies.append(view)
+        return None
 
     def written(self, memory: Memory, owner: Any, data: Callable[[], Any]) -> int:
         """Return where memory is written, of which there is one copy."""
@@ -176,6 +213,24 @@ def _check_layout(layout: Any, elements: int) -> None:
             raise OutOfBounds(f"a tensor of the layout {layout!r} in {elements} elements")
 
 
+def overlapping(views: Collection[View]) -> List[Memory]:
+    """Return the parts of memory in which views, each the whole of another array or tensor, reach
+    over each other."""
+    found: List[Memory] = []
+    for memory in {view.memory for view in views}:
+        spans = sorted({(v.start, v.end, v.owner) for v in views if v.memory == memory})
+        first, last, is_shared = memory[0], memory[0], False
+        for start, end, _ in (*spans, (sum(memory), sum(memory), 0)):
+            if start < last:
+                is_shared, last = True, max(last, end)
+                continue
+            if is_shared:
+                found.append((first, last - first))
+            # Aligned, so that tensors of every type can begin where they do.
+            first, last, is_shared = start - (start - memory[0]) % 16, end, False
+    return found
+
+
 class Restoring:
     """Restores what a pickle holds out of band; `namespace` has the program's names."""
 
@@ -191,6 +246,7 @@ class Restoring:
             "tensor": self._tensor,
             "notebook": self._notebook,
             "inside": lambda module: module,
+            "of package": _of_package,
             "weak": self._weak,
             "keras": self._keras,
             "older class": functools.partial(make_older_class, self.namespace),
@@ -269,6 +325,16 @@ class Restoring:
         for attribute in rest:
             value = getattr(value, attribute)
         return value
+
+
+def _of_package(module: str, name: str, kind: str) -> Any:
+    """Return what a package keeps by a name. Raises AttributeError where that is something else
+    than in the notebook, as before a function of the package has set it."""
+    found = getattr(importlib.import_module(module), name)
+    if f"{type(found).__module__}.{type(found).__qualname__}" != kind:
+        has = type(found).__qualname__
+        raise AttributeError(f"{module}.{name} is {has} in the run, {kind} in the notebook")
+    return found
 
 
 class Reader(pickle.Unpickler):

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from tests.program.sharing_habits import SHARES, SHARES_OF_THE_WORLD, SHOWN
+
 MODULE = """
 STATE, ITEMS, LR, calls = {}, [], 0.1, 0
+MISSING, CONF = object(), {"lr": 1, "in": {"x": 2}}
+def is_missing(x=MISSING): return x is MISSING
+def conf(given=CONF): return CONF, given is CONF
 
 class CFG:
     lr = 0.1
@@ -236,6 +241,7 @@ _STATEMENTS = (
     "    def get(self): return self.lr",
     "exec('def {f}(): return {n}')",
     *_OF_PUBLIC_NOTEBOOKS,
+    *SHARES * 2,
 )
 _SHOWN_BESIDE = (
     *("state_module.STATE", "state_module.LR", "state_module.calls", "state_module.CFG", "ITEMS"),
@@ -347,6 +353,7 @@ _MADE_OF_IT = (
     "state_module.ITEMS.append({ask})",
     "del {v}\n{v} = {ask}",
     "def deco(x):\n    x.n = {v}\n    return x\n{v} = {ask}\n@deco\ndef {f}(): return {n}",
+    *SHARES_OF_THE_WORLD,
 )
 _CHANGES_IT = (
     "vars({v}).update(x={n})",
@@ -391,5 +398,5 @@ def cells() -> st.SearchStrategy[list[str]]:
 
 def shown() -> st.SearchStrategy[list[str]]:
     """What the training cell looks at, as expressions; of names that the notebook may not have."""
-    every = (*_CLASS, *_FUNCTION, *_VALUE, *_SHOWN_BESIDE)
+    every = (*_CLASS, *_FUNCTION, *_VALUE, *_SHOWN_BESIDE, *SHOWN)
     return st.lists(st.sampled_from(every), min_size=1, max_size=4, unique=True)

@@ -60,6 +60,14 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "net.forward = types.MethodType(forward, net)",
         "net(torch.ones(2)).tolist(), net.forward.__self__ is net",
     ),
+    "a method of a list that its name has left": (
+        "u = [1]\nadd = u.append\nboth = [u]\nu = [2]",
+        "(add(3), u, both)",
+    ),
+    "a method that another one calls in its place": (
+        f"{_NET}\nold = net.forward\nnet.forward = lambda x: old(x) * 0",
+        "net(torch.ones(2)).tolist(), old.__self__ is net, old.__func__ is nn.Linear.forward",
+    ),
     "a small view of a tensor": (
         "import torch\na = torch.zeros(100)\nb = a[:2]",
         "b.add_(1), a[:3].tolist()",
@@ -67,6 +75,21 @@ EQUAL: dict[str, tuple[str, ...]] = {
     "views of an array": (
         "import numpy as np\nb = (a := np.zeros((9, 9)))[1]\nc = np.asfortranarray(a)[::2].T",
         "(b.__iadd__(1), a[1, 0], np.shares_memory(a, c), c.strides)",
+    ),
+    "weights that share a part of a buffer": (
+        f"{_TORCH}\nbuffer, a, b = torch.zeros(99), nn.Linear(2, 1), nn.Linear(2, 1)\n"
+        "a.weight.data = buffer[5:7].view(1, 2)\nb.weight.data = a.weight.data\n"
+        "i, h = buffer.view(torch.int32)[5:6], buffer[50:52].half()\ndel buffer",
+        "(a.weight.data.fill_(1), b.weight.tolist(), i.item(), h.tolist())",
+    ),
+    "windows of an array": (
+        "import numpy as np\na = np.arange(99.0)\nb = [a[i:i + 3] for i in (0, 2, 50)]\n"
+        "c, d = a[30:40][::-1], a[32:36]\ndel a",
+        "(b[0].__setitem__(2, 9), c.__setitem__(5, 8), b, d.tolist())",
+    ),
+    "columns of an array": (
+        "import numpy as np\na = np.arange(400.0).reshape(100, 4)\nb, c = a[:, 0], a[:, 1]\ndel a",
+        "(b.__setitem__(0, 9), b.sum(), c.sum())",
     ),
     "an array that allows no change": (
         "import numpy as np\na = np.broadcast_to(np.array([1]), (3,))",

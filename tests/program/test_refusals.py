@@ -35,6 +35,12 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
             "sqlite3.Connection",
             "create it in the cell",
         ),
+        (
+            "import weakref; x = {*()}; v = weakref.finalize(x, print)",
+            "v",
+            "`v` (finalize) waits for the end of an object in one process",
+            "create it in the cell",
+        ),
         ("import ipywidgets; v = ipywidgets.IntSlider()", "v", "a widget", "capture its .value"),
         (
             "from concurrent.futures import ThreadPoolExecutor as E; v = (E(),)",

@@ -58,6 +58,7 @@ class Choices:
             OlderClasses(history, notebook.namespace),
             self._is_text,
             given_by,
+            world.packages,
         )
         self._chosen: dict[str, _Chosen] = {}
 

@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.gathering.remake import is_tool
-from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode
+from distrain_nb.program.gathering.resolve import Import, Needed, SourceCode, Value
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.notebook.reach import asks_machine
@@ -65,6 +65,10 @@ def expectation(gathering: Gathering, own: Collection[str]) -> tuple[str, list[s
             parts = fingerprint(name, needed.value, own_modules, skip)
         items.append(_item(name, where, parts, skip=skip, knows_world=knows_world))
     for needed in gathering.found.values():
+        packages = gathering.definitions.packages
+        if isinstance(needed.how, Value) and packages.place(needed.value):
+            parts = settings(needed.name, needed.value)
+            items.append(_item(needed.name, needed.where[0], parts, knows_world=True))
         if isinstance(needed.how, Import) and isinstance(needed.value, (ModuleType, type)):
             patched = _patched(needed.name, needed.value, own_modules)
             items += [_item(path, needed.where[0], {path: text}) for path, text in patched]

@@ -21,6 +21,7 @@ from distrain_nb.program.notebook.reach import ASKS_MACHINE
 from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
+from distrain_nb.program.values.shared import CHANGING
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
@@ -115,6 +116,9 @@ def _of_class(cls: type, node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
 
 
 def _writes(node: ast.stmt | None, value: Any) -> bool:
+    """Return whether a statement writes a value out, which nothing else can share."""
+    if isinstance(value, CHANGING):
+        return False
     written = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
     return written is not None and is_literal(written, value)
 

@@ -10,6 +10,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.code_objects import made_by
+from distrain_nb.program.values.shared import CHANGING
 from distrain_nb.worker.fingerprint import dict_of
 
 if TYPE_CHECKING:
@@ -225,7 +226,11 @@ def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definit
 
 
 def is_code(value: Any) -> bool:
-    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+    """Return whether a value is code, which a text gives; not so `items.append`: it belongs to that
+    very list, which its name may have left."""
+    if isinstance(value, BuiltinFunctionType):
+        return not isinstance(value.__self__, CHANGING)
+    if isinstance(value, (type, FunctionType)):
         return True
     return isinstance(dict_of(value).get("__wrapped__"), FunctionType)  # lru_cache(f)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.observed.objects import CHANGING
 from distrain_nb.program.notebook.ancestry import is_settings
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
+from distrain_nb.program.notebook.package_objects import PackageObjects
 from distrain_nb.program.notebook.process_objects import name_of
 from distrain_nb.program.notebook.reach import asks_machine, member, resolve
 from distrain_nb.program.python.nodes import words_in
@@ -110,7 +111,8 @@ class PackageCalls:
 
     modules: OwnModules
     names: Mapping[str, Any]
-    imported: Mapping[str, str]  # objects that imports gave, by their full names
+    imported: Mapping[str, str]  # objects that packages gave, by their full names
+    packages: PackageObjects
 
     def name(self, node: ast.stmt) -> str:
         """Return the full name of what a statement calls, or of a module's attribute that it
@@ -234,10 +236,14 @@ def _called(call: ast.Call) -> ast.expr:
     return func
 
 
-def given_by_imports(module: OwnModule) -> dict[str, str]:
-    """Return the full names of objects that a module has from others by `from … import …`."""
+def given_by_packages(module: OwnModule, packages: PackageObjects) -> dict[str, str]:
+    """Return the full names of objects that a module has from others: by `from … import …`, or as
+    `rc = plt.rcParams` takes them."""
     paths = {}
     for name in module.history.bindings:
+        if place := packages.place(module.namespace.get(name)):
+            paths[name] = ".".join(place)
+            continue
         statement = module.history.of(name)[0].statement
         alias, package = statement.alias(name), getattr(statement.node, "module", None)
         code = (ModuleType, type, FunctionType, BuiltinFunctionType)

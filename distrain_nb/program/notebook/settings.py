@@ -29,7 +29,7 @@ from distrain_nb.program.notebook.package_calls import (
     VALUE,
     VARIABLE,
     PackageCalls,
-    given_by_imports,
+    given_by_packages,
     imported_in,
     is_of_machine,
     way_of,
@@ -82,7 +82,8 @@ def settings_of(world: World) -> list[Setting]:
     fail there too."""
     notebook = OwnModule(world.namespace, world.history)
     names = ChainMap({**world.namespace}, deleted_imports(world.history, world.namespace))
-    code = PackageCalls(OwnModules(notebook), names, given_by_imports(notebook))
+    given = given_by_packages(notebook, world.packages)
+    code = PackageCalls(OwnModules(notebook), names, given, world.packages)
     texts: dict[int, list[str]] = {}  # by the positions of cells
     for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
@@ -215,7 +216,8 @@ def _made_by_function(node: ast.stmt, code: PackageCalls, *, asks: bool) -> list
     if module is None or not isinstance(function, ast.FunctionDef):
         return []
     inside = {**module.namespace, **imported_in(function)}
-    inner = PackageCalls(code.modules, inside, given_by_imports(module))
+    given = given_by_packages(module, code.packages)
+    inner = PackageCalls(code.modules, inside, given, code.packages)
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]

@@ -15,6 +15,7 @@ from distrain_nb.program.notebook.ancestry import CODE, Ancestry, is_settings
 from distrain_nb.program.notebook.history import LEFT_OUT
 from distrain_nb.program.notebook.local_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.making import Makings
+from distrain_nb.program.notebook.package_objects import PackageObjects
 from distrain_nb.program.notebook.process_objects import is_bound
 from distrain_nb.program.notebook.reach import Dependence, Name, Reaches
 from distrain_nb.program.notebook.seen_reads import is_at
@@ -35,6 +36,7 @@ class World:
     history: ExecutionHistory
     seen: SeenReads
     modules: OwnModules = field(init=False)  # beside the notebook
+    packages: PackageObjects = field(default_factory=PackageObjects)
     _known: dict[Name, list[Dependence]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from distrain_nb.program.program import Data
 from distrain_nb.program.progress import ByteCounter, CountedMemory
 from distrain_nb.program.values.pickling import encode
 from distrain_nb.worker.files.disk import readable_size
+from distrain_nb.worker.pickles import overlapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +32,9 @@ def data_of(
     meter = ByteCounter("copying values", sum(sizes.values()))
     objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
-    memory = {part for n in carried if n.trial for part in n.trial.seen.memory}
+    seen = [needed.trial.seen for needed in carried if needed.trial]
+    memory = {part for one in seen for part in one.memory}
+    memory.update(overlapping([view for one in seen for view in one.copies]))
     index = encode(values, gathering.definitions, objects, arrays, memory)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 

@@ -15,7 +15,8 @@ from types import BuiltinFunctionType, CellType, FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.program.notebook.code_objects import global_names
-from distrain_nb.program.notebook.process_objects import is_bound
+from distrain_nb.program.notebook.package_objects import PackageObjects
+from distrain_nb.program.notebook.process_objects import is_bound, name_of
 from distrain_nb.program.values.older_classes import (
     OlderClasses,
     is_plain_class,
@@ -45,7 +46,7 @@ from distrain_nb.program.values.refusals import (
 from distrain_nb.worker.fingerprint import is_own, own_name
 from distrain_nb.worker.functions import set_cell, set_class, set_function
 from distrain_nb.worker.older_classes import set_older_class
-from distrain_nb.worker.pickles import Memory, Writer, out_of_band
+from distrain_nb.worker.pickles import Memory, View, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Definitions:
     by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
     # Where a statement gave a definition what it knows of the world: cell, line, column.
     given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
+    packages: PackageObjects = field(default_factory=PackageObjects)
 
     @property
     def module(self) -> str:
@@ -131,6 +133,7 @@ class Seen:
     makes_classes: bool = False  # some are in the pickle themselves
     has_gradients: bool = False
     memory: set[Memory] = field(default_factory=set)  # of arrays, as a whole
+    copies: list[View] = field(default_factory=list)
 
 
 class NotebookWriter(Writer):
@@ -169,6 +172,9 @@ class NotebookWriter(Writer):
         found = refusal(obj)
         if found is not None:
             raise found
+        if place := self.definitions.packages.place(obj):
+            self.seen.modules.add(place[0])
+            return out_of_band, ("of package", *place, name_of(type(obj)))
         written = super().reducer_override(obj)
         if written is not NotImplemented:
             self.seen.modules.add(type(obj).__module__)
@@ -325,6 +331,7 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
         writer = NotebookWriter(objects, arrays, definitions=definitions, seen=seen)  # type: ignore[arg-type]
         writer.dump(value)
         seen.memory.update(writer.storages)
+        seen.copies += writer.copies
     except _TooLarge:
         return PickleTrial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:

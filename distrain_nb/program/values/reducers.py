@@ -9,7 +9,9 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
+from distrain_nb.worker.fingerprint import dict_of
 from distrain_nb.worker.pickles import (
+    View,
     out_of_band,
     set_attributes,
     set_optimizer,
@@ -28,12 +30,13 @@ _ALONE = 2  # references to a `__dict__`: its object's, and that of who counts
 
 def _method(method: MethodType) -> Any:
     """Return how a bound method is written that its object doesn't give by the function's name,
-    such as `net.forward = MethodType(forward, net)`: pickle asks the object by that name."""
+    such as `net.forward = MethodType(forward, net)`, or no more, after `old = net.forward` and
+    `net.forward = new`: pickle asks the object by that name."""
     owner, function = method.__self__, method.__func__
     classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
     name = getattr(function, "__name__", "")
     member = next((vars(cls)[name] for cls in classes if name in vars(cls)), None)
-    if getattr(member, "__func__", member) is function:
+    if getattr(member, "__func__", member) is function and name not in dict_of(owner):
         return NotImplemented
     return out_of_band, ("method", function, owner)
 
@@ -152,11 +155,17 @@ def view(array: Any, writer: Writer) -> Any:
     while type(base.base) in (numpy.ndarray, numpy.memmap):
         base = base.base
     address = base.__array_interface__["data"][0]
-    memory = address, base.nbytes
-    if not (base.nbytes and base.flags.forc and writer.shares(memory, array.nbytes)):
+    if not (base.nbytes and base.flags.forc):
+        return None
+    begin = array.__array_interface__["data"][0]
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True) if n]
+    low, high = (sum(step for step in steps if (step > 0) is up) for up in (False, True))
+    reach = View((address, base.nbytes), begin + low, begin + high + array.itemsize, id(array))
+    room = writer.room(reach, array.nbytes)
+    if room is None:
         return None
     flat = base.reshape(-1, order="C" if base.flags.c_contiguous else "F")
-    start = writer.written(memory, base, lambda: flat.view("u1").data)
-    offset = array.__array_interface__["data"][0] - address
-    layout = offset, array.shape, array.strides, array.flags.writeable
-    return out_of_band, ("view", start, base.nbytes, array.dtype, layout)
+    first, size = room[0] - address, room[1]
+    start = writer.written(room, base, lambda: flat.view("u1").data[first : first + size])
+    layout = begin - room[0], array.shape, array.strides, array.flags.writeable
+    return out_of_band, ("view", start, size, array.dtype, layout)

@@ -40,6 +40,7 @@ _BY_TYPE = {
         "is a matrix in XGBoost's memory",
         "capture its arrays, and create it in the cell",
     ),
+    "weakref.finalize": ("waits for the end of an object in one process", _CREATE),
     "wandb.sdk.wandb_run.Run": ("writes a log", "call wandb.init in the cell"),
     "torch.utils.data.dataloader._BaseDataLoaderIter": (
         "is an iterator over a loader",

@@ -19,12 +19,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import (
     Any,
     BinaryIO,
     Callable,
     Dict,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -271,7 +272,8 @@ def _restore(
         return
     before = vars(owner).get(name, NoAttribute)
     parts = fingerprint(name, value, modules)
-    if value is before or (any(parts.values()) and parts == fingerprint(name, before, modules)):
+    is_equal = any(parts.values()) and parts == fingerprint(name, before, modules)
+    if value is before or (is_equal and not _may_be_shared(value)):
         return
     # A metaclass or a frozen class may have a way of its own, which the notebook has gone.
     kind: Any = type if isinstance(owner, type) else object
@@ -283,6 +285,30 @@ def _restore(
         loaded = (vars(sys.modules[item]) for item in modules - {"__main__"} if item in sys.modules)
         for names in (namespace, *loaded):
             names.update({key: value for key, v in names.items() if v is before})
+            for function in _functions(names):
+                _put_in_defaults(function, before, value)
+
+
+def _may_be_shared(value: Any) -> bool:
+    """Return whether a value is told apart from equal ones, so that what else has it must have the
+    very same."""
+    cls: Any = type(value)
+    return cls.__hash__ in (object.__hash__, None) and not issubclass(cls, (type, FunctionType))
+
+
+def _functions(names: Mapping[str, Any]) -> Iterator[FunctionType]:
+    """Yield the functions of a module, with those of its classes."""
+    for value in names.values():
+        held = vars(value).values() if isinstance(value, type) else [value]
+        yield from (part for part in held if isinstance(part, FunctionType))
+
+
+def _put_in_defaults(function: FunctionType, before: Any, value: Any) -> None:
+    """Give a function a value in place of a default that was another one."""
+    had, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+    if any(default is before for default in had):
+        function.__defaults__ = tuple(value if d is before else d for d in had)
+    by_name.update({key: value for key, default in by_name.items() if default is before})
 
 
 def loaded(model: Any, name: str) -> None:

@@ -1,0 +1,113 @@
+"""What a package or a local module keeps is the same object in ranks, whatever leads to it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from distrain_nb.program.notebook.package_objects import PackageObjects
+from distrain_nb.worker.pickles import Restoring
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Server
+
+_MODULE = """
+import random
+CFG = {"lr": 1, "opt": {"name": "sgd"}}
+MISSING, R = object(), random.Random(3)
+class Loader:
+    tags = ["a"]
+def build(given=CFG, *, again=CFG): return CFG, given["lr"], again["lr"], Loader.tags
+def is_missing(x=MISSING): return x is MISSING
+"""
+_MASK = "import numpy as np\nopt = np.ma.masked_print_option"
+_MASKED = "str(np.ma.array([1], mask=[1])), opt is np.ma.masked_print_option"
+_ENCODER = "import json\ne = json._default_encoder"
+
+# The cells, of which the last is what the training cell shows.
+EQUAL: dict[str, tuple[str, ...]] = {
+    "a sentinel": (
+        "import dataclasses\nd = {'x': dataclasses.MISSING}",
+        "d['x'] is dataclasses.MISSING",
+    ),
+    "methods of a generator": (
+        "import random, functools\nimport numpy as np\nclass A: pass\na = A()\n"
+        "a.draw, p = random.random, functools.partial(np.random.normal, 0)",
+        "(random.seed(1), np.random.seed(1), a.draw(), p(), random.random(), np.random.rand())",
+    ),
+    "a generator": (
+        "import torch\ntorch.manual_seed(3)\nd = {'g': torch.default_generator}",
+        "(torch.manual_seed(5), torch.rand(1, generator=d['g']), torch.rand(1))[1:]",
+    ),
+    "a setting by another name": (_MASK, "opt.set_display('XX')", _MASKED),
+    "an attribute by another name": (_ENCODER, "e.skipkeys = True", "json.dumps({(1,): 2})"),
+    "what a function of the package has made": (
+        "import mimetypes\nmimetypes.init()\ndb = mimetypes._db",
+        "db.guess_type('a.html')",
+    ),
+    "a local module's dict": (
+        "import kept\ncfg, opt, tags = kept.CFG, kept.CFG['opt'], kept.Loader.tags",
+        "(cfg.update(lr=5), opt.update(name='adam'), tags.append('b'), kept.build())",
+    ),
+    "a local module's dict, which has changed": (
+        "import kept\ncfg = kept.CFG\ncfg['lr'] = 3",
+        "(cfg.update(more=5), kept.build())",
+    ),
+    "what only the cell imports": (
+        "import kept\ncfg = kept.CFG\ndel kept",
+        "(cfg.update(lr=5), __import__('kept').build())",
+    ),
+    "a local module's sentinel and generator": (
+        "import kept\nh = {'m': kept.MISSING, 'r': kept.R}",
+        "kept.is_missing(), kept.is_missing(h['m']), h['r'] is kept.R, h['r'].random()",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kernel.folder / "kept.py").write_text(_MODULE)
+    monkeypatch.syspath_prepend(kernel.folder)
+    monkeypatch.delitem(sys.modules, "kept", raising=False)
+    for name in ("skipkeys", "sort_keys"):
+        monkeypatch.setattr(json._default_encoder, name, False)
+    monkeypatch.setattr(np.ma.masked_print_option, "_display", "--")
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_same_object(kernel: Kernel, server: Server, name: str) -> None:
+    *cells, shown = EQUAL[name]
+    for cell in cells:
+        kernel.run(cell)
+    output = server.output(kernel.capture(f"print({shown})"))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        kernel.run(f"print({shown})")
+    assert output == out.getvalue()
+
+
+def test_what_nobody_repeats_is_refused(kernel: Kernel, server: Server) -> None:
+    kernel.run(f"{_ENCODER}\ndef tune(o): vars(o).update(sort_keys=True)")
+    kernel.run("tune(e)")
+    output = server.output(kernel.capture("print(json.dumps({'b': 1, 'a': 2}), e)"))
+    assert "`e.sort_keys` is True in the notebook (Cell In[3], line 2) and False in" in output
+
+
+def test_another_object_by_that_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="_encoder is JSONEncoder in the run"):
+        Restoring(b"", {}).restore("of package", "json", "_default_encoder", "a.B")
+
+
+def test_values_and_what_functions_set_are_copied() -> None:
+    import datetime
+    import mimetypes
+
+    mimetypes.init()
+    place = PackageObjects().place
+    for value in (datetime.timezone.utc, mimetypes._db, 3, "x", [], len, PackageObjects):  # type: ignore[attr-defined]
+        assert place(value) is None
