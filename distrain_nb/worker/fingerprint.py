@@ -254,6 +254,16 @@ def own_name(obj: Any) -> str:
     return name if type(name) is str else ""
 
 
+def has_identity(value: Any) -> bool:
+    """Return whether a value is told apart from equal ones, so that what shares it has to have the
+    very same; or a tuple has such a part. Definitions are known by their names."""
+    cls: Any = type(value)
+    if cls is tuple:
+        return any(map(has_identity, value))
+    is_definition = issubclass(cls, (type, FunctionType, enum.Enum))
+    return cls.__hash__ in (object.__hash__, None) and not is_definition
+
+
 def is_own(cls: type, modules: Collection[Any]) -> bool:
     """Return whether a class is of one of these modules, or of none: `make_dataclass` says
     `types`."""

@@ -25,6 +25,12 @@ class Loader:
     tags = ["a"]
 def build(given=CFG, *, again=CFG): return CFG, given["lr"], again["lr"], Loader.tags
 def is_missing(x=MISSING): return x is MISSING
+EMPTY = NOTHING = ()
+def empty(of=()): return of
+"""
+_IMPORTS = """
+from kept import CFG, MISSING
+def lr(given=CFG): return CFG["lr"], given["lr"], MISSING
 """
 _MASK = "import numpy as np\nopt = np.ma.masked_print_option"
 _MASKED = "str(np.ma.array([1], mask=[1])), opt is np.ma.masked_print_option"
@@ -59,6 +65,18 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "import kept\ncfg = kept.CFG\ncfg['lr'] = 3",
         "(cfg.update(more=5), kept.build())",
     ),
+    "a dict that another module imports": (
+        "import imports, kept\nkept.CFG['lr'] = 3",
+        "imports.lr()[:2], imports.CFG is kept.CFG, imports.MISSING is kept.MISSING",
+    ),
+    "a dict in place of one that another module and a function have": (
+        "import imports, kept\nkept.CFG = {'lr': 7}",
+        "imports.lr()[:2], imports.CFG is kept.CFG, kept.build()[1:]",
+    ),
+    "what stood for a default": (
+        "import kept\nkept.EMPTY = [1]",
+        "kept.EMPTY, kept.empty(), kept.NOTHING",
+    ),
     "what only the cell imports": (
         "import kept\ncfg = kept.CFG\ndel kept",
         "(cfg.update(lr=5), __import__('kept').build())",
@@ -72,9 +90,10 @@ EQUAL: dict[str, tuple[str, ...]] = {
 
 @pytest.fixture(autouse=True)
 def module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    (kernel.folder / "kept.py").write_text(_MODULE)
+    for name, text in (("kept", _MODULE), ("imports", _IMPORTS)):
+        (kernel.folder / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(kernel.folder)
-    monkeypatch.delitem(sys.modules, "kept", raising=False)
     for name in ("skipkeys", "sort_keys"):
         monkeypatch.setattr(json._default_encoder, name, False)
     monkeypatch.setattr(np.ma.masked_print_option, "_display", "--")

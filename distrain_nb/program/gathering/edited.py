@@ -50,9 +50,9 @@ def edited(modules: Collection[str], world: World) -> Iterator[Finding]:
 
 def _unlike(module: ModuleType) -> Iterator[str]:
     """Yield the functions of a module that its file has otherwise by now."""
-    functions = [*functions_of(module)]
-    texts = _codes_of(functions[0][1].co_filename) if functions else {}
-    for path, code in functions if texts else ():
+    codes = [(path, function.__code__) for path, function in functions_of(module)]
+    texts = _codes_of(codes[0][1].co_filename) if codes else {}
+    for path, code in codes if texts else ():
         if not any(same_code(text, code) for text in texts.get(code.co_name, ())):
             yield f"{module.__name__}.{path}"
 
@@ -85,14 +85,13 @@ def _is_same(text: bytes, file: str) -> bool:
         return False
 
 
-def functions_of(module: ModuleType) -> Iterator[tuple[str, CodeType]]:
-    """Yield the code of a module's functions, and of its classes' methods, by their paths."""
+def functions_of(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """Yield a module's functions, and its classes' methods, by their paths."""
     for name, value in [*vars(module).items()]:
         inside = [*vars(value).items()] if isinstance(value, type) else []
         for path, part in [(name, value), *((f"{name}.{n}", part) for n, part in inside)]:
-            code = part.__code__ if type(part) is FunctionType else None
-            if code and code.co_filename == module.__file__:
-                yield path, code
+            if type(part) is FunctionType and part.__code__.co_filename == module.__file__:
+                yield path, part
 
 
 def _codes_of(file: str) -> Mapping[str, list[CodeType]]:

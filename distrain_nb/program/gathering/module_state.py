@@ -22,6 +22,7 @@ from distrain_nb.program.notebook.seen_reads import is_at
 from distrain_nb.program.python.scopes import bound_names
 from distrain_nb.program.values.origins import attributes
 from distrain_nb.program.values.shared import CHANGING
+from distrain_nb.worker.fingerprint import has_identity
 from distrain_nb.worker.rank.caches import CACHE, caches_in
 
 if TYPE_CHECKING:
@@ -43,10 +44,31 @@ def module_state(files: Iterable[str], world: World) -> Iterator[tuple[str, Any]
     modules = [(name, sys.modules.get(name), world.modules.of(name)) for name in modules_in(files)]
     statements = [e.statement for e in world.history.executed] if modules else []
     asked = any(not world.saw(s) or [*world.seen.asked(s)] for s in statements)
+    state = dict[str, Any]()
     for name, module, own in sorted(modules, key=itemgetter(0)):
         if module is not None and own is not None:
-            for path, value in _of_module(module, own, world, asked=asked):
+            parts = _of_module(module, own, world, asked=asked)
+            state.update({f"{name}:{path}": value for path, value in parts})
+    yield from state.items()
+    shared = {id(value) for value in state.values() if has_identity(value)}
+    for name, module, _ in modules:
+        for path, value in _sharing(module, shared) if module else ():
+            if f"{name}:{path}" not in state:
                 yield f"{name}:{path}", value
+
+
+def _sharing(module: ModuleType, shared: Collection[int]) -> Iterator[tuple[str, Any]]:
+    """Yield what of a module is one of the shared objects: names, as imports give them, and the
+    defaults of functions."""
+    for name, value in [*vars(module).items()]:
+        if id(value) in shared:
+            yield name, value
+    for path, function in functions_of(module):
+        for attribute in ("__defaults__", "__kwdefaults__"):
+            defaults = getattr(function, attribute) or ()
+            held = defaults.values() if isinstance(defaults, dict) else defaults
+            if any(id(default) in shared for default in held):
+                yield f"{path}.{attribute}", defaults
 
 
 def _of_module(
@@ -216,7 +238,7 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
     module, _, path = name.partition(":")
     own = world.modules.of(module)
     bound = own.history.of(path) if own and path.isidentifier() else ()
-    code = [code for _, code in functions_of(sys.modules[module])]
+    code = [function.__code__ for _, function in functions_of(sys.modules[module])]
     if own and path.isidentifier() and _is_written(bound):
         stored = {name for part in code for name in stored_by(part, with_globals=True)}
         is_its_own = f"global {path}" in stored

@@ -19,13 +19,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import (
     Any,
     BinaryIO,
     Callable,
     Dict,
-    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -36,7 +35,7 @@ from typing import (
 )
 
 from distrain_nb.worker.files.disk import replace
-from distrain_nb.worker.fingerprint import fingerprint, text_of
+from distrain_nb.worker.fingerprint import fingerprint, has_identity
 from distrain_nb.worker.functions import NoAttribute
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
 from distrain_nb.worker.rank.caches import CACHE, CachedResults
@@ -273,7 +272,7 @@ def _restore(
     before = vars(owner).get(name, NoAttribute)
     parts = fingerprint(name, value, modules)
     is_equal = any(parts.values()) and parts == fingerprint(name, before, modules)
-    if value is before or (is_equal and not _may_be_shared(value)):
+    if value is before or (is_equal and not has_identity(value)):
         return
     # A metaclass or a frozen class may have a way of its own, which the notebook has gone.
     kind: Any = type if isinstance(owner, type) else object
@@ -281,34 +280,9 @@ def _restore(
         kind.__delattr__(owner, name)
         return
     kind.__setattr__(owner, name, value)
-    if before is not NoAttribute and text_of(before) is None:
-        loaded = (vars(sys.modules[item]) for item in modules - {"__main__"} if item in sys.modules)
-        for names in (namespace, *loaded):
-            names.update({key: value for key, v in names.items() if v is before})
-            for function in _functions(names):
-                _put_in_defaults(function, before, value)
-
-
-def _may_be_shared(value: Any) -> bool:
-    """Return whether a value is told apart from equal ones, so that what else has it must have the
-    very same."""
-    cls: Any = type(value)
-    return cls.__hash__ in (object.__hash__, None) and not issubclass(cls, (type, FunctionType))
-
-
-def _functions(names: Mapping[str, Any]) -> Iterator[FunctionType]:
-    """Yield the functions of a module, with those of its classes."""
-    for value in names.values():
-        held = vars(value).values() if isinstance(value, type) else [value]
-        yield from (part for part in held if isinstance(part, FunctionType))
-
-
-def _put_in_defaults(function: FunctionType, before: Any, value: Any) -> None:
-    """Give a function a value in place of a default that was another one."""
-    had, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
-    if any(default is before for default in had):
-        function.__defaults__ = tuple(value if d is before else d for d in had)
-    by_name.update({key: value for key, default in by_name.items() if default is before})
+    # The program's own names may be imports of it. What other modules share has a path of its own.
+    if has_identity(before):
+        namespace.update({key: value for key, v in namespace.items() if v is before})
 
 
 def loaded(model: Any, name: str) -> None:
