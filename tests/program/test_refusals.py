@@ -19,6 +19,24 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        "def f(): return v\nf()",
+        "f = lambda: v\nprint(f())",
+        "print((lambda: v)())",
+        "sorted([2, 1], key=lambda n: (v, n))",
+        "class A:\n    def get(self): return v\nA().get()",
+    ],
+)
+def test_a_function_that_the_cell_calls_needs_what_it_reads(kernel: Kernel, cell: str) -> None:
+    """It was said that the cell sets its own, and each rank ended with a NameError."""
+    kernel.run("v = (i for i in 'ab')")
+    assert "`v` (generator) is a generator" in only_error(kernel, cell).message
+    findings = kernel.capture(f"v = 1\n{cell}").findings
+    assert not [f for f in findings if str(f.severity) == "error"]
+
+
+@pytest.mark.parametrize(
     ("setup", "expression", "path", "advice"),
     [
         ("import os; v = open(os.devnull)", "v", "`v` (TextIOWrapper)", "open it in the cell"),

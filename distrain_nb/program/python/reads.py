@@ -107,6 +107,8 @@ class ExpressionWalker(ast.NodeVisitor):
         known = self.needs.get(read.name)
         if known is None or (known.deleted and not deleted):
             self.needs[read.name] = Use(read.name, read.line, at_once, certain, deleted)
+        elif certain and not known.certain:  # a function may be called here, and is one for sure
+            self.needs[read.name] = replace(known, certain=True)
 
     def bind(self, *names: str) -> None:
         scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
