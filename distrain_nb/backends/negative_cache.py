@@ -12,10 +12,10 @@ _failures: dict[Hashable, float] = {}
 
 
 def note_failure(of: Hashable) -> None:
-    """Nobody answers, or not to us."""
+    """Note that nobody answers, or not to us."""
     _failures[of] = time.monotonic()
 
 
 def has_failed(of: Hashable) -> bool:
-    """Return whether that was so within the last minutes."""
+    """Return whether nobody has answered within the last minutes."""
     return of in _failures and time.monotonic() < _failures[of] + AGAIN_S

@@ -116,13 +116,14 @@ def test_a_study_that_goes_on_says_what_it_will_have_cost(elsewhere: dict[str, o
         time.sleep(0.1)
     summary = summary_of(study)
     so_far, end = summary.cost.split(" so far, about ")
+    longest_s = max(trial.duration for trial in summary.trials)  # which a busy machine makes long
     study.cancel()
     with pytest.raises(RunCancelled):  # its carriers need the backend to their ends
         study.wait(60)
     paid = [trial.paid for trial in summary.trials if trial.state.final]
     assert cents(so_far) >= 4, so_far
     least = 4 * sum(paid) / len(paid)
-    assert max(16, least - 1) <= cents(end.removesuffix(" at the end")) <= 40
+    assert max(16, least - 1) <= cents(end.removesuffix(" at the end")) <= 4 * longest_s + 24
 
 
 def test_a_trial_that_is_just_being_started_counts_at_the_end(elsewhere: dict[str, object]) -> None:
