@@ -216,7 +216,7 @@ def _check_layout(layout: Any, elements: int) -> None:
 def overlapping(views: Collection[View]) -> List[Memory]:
     """Return the parts of memory in which views, each the whole of another array or tensor, reach
     over each other."""
-    found: List[Memory] = []
+    parts: List[Memory] = []
     for memory in {view.memory for view in views}:
         spans = sorted({(v.start, v.end, v.owner) for v in views if v.memory == memory})
         first, last, is_shared = memory[0], memory[0], False
@@ -225,10 +225,10 @@ def overlapping(views: Collection[View]) -> List[Memory]:
                 is_shared, last = True, max(last, end)
                 continue
             if is_shared:
-                found.append((first, last - first))
+                parts.append((first, last - first))
             # Aligned, so that tensors of every type can begin where they do.
             first, last, is_shared = start - (start - memory[0]) % 16, end, False
-    return found
+    return parts
 
 
 class Restoring:
@@ -330,11 +330,11 @@ class Restoring:
 def _of_package(module: str, name: str, kind: str) -> Any:
     """Return what a package keeps by a name. Raises AttributeError where that is something else
     than in the notebook, as before a function of the package has set it."""
-    found = getattr(importlib.import_module(module), name)
-    if f"{type(found).__module__}.{type(found).__qualname__}" != kind:
-        has = type(found).__qualname__
+    value = getattr(importlib.import_module(module), name)
+    if f"{type(value).__module__}.{type(value).__qualname__}" != kind:
+        has = type(value).__qualname__
         raise AttributeError(f"{module}.{name} is {has} in the run, {kind} in the notebook")
-    return found
+    return value
 
 
 class Reader(pickle.Unpickler):

@@ -22,7 +22,7 @@ from distrain_nb.program.gathering.module_state import (
 )
 from distrain_nb.program.gathering.no_source import no_source
 from distrain_nb.program.gathering.ranks import settle
-from distrain_nb.program.gathering.refused import of_prompt, undefined
+from distrain_nb.program.gathering.refused import not_captured, of_prompt, undefined
 from distrain_nb.program.gathering.remake import Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     MODULE_NAMES,
@@ -178,9 +178,8 @@ class Gathering:
         while self._waiting or self._breaks_circle() or self._wants_subclasses():
             pending = self._waiting.popleft()
             if needed := self.found.get(pending.name):
-                if pending.where not in needed.where:
-                    where = (*needed.where, pending.where)
-                    self.found[pending.name] = replace(needed, where=where)
+                where = tuple(dict.fromkeys((*needed.where, pending.where)))
+                self.found[pending.name] = replace(needed, where=where)
             elif pending.name not in self._settled:
                 self._settle(pending)
 
@@ -274,7 +273,8 @@ class Gathering:
             return False
         if made.refused and not pending.required:
             self._settled.add(pending.name)
-            self._not_captured(pending, f"{type(value).__name__}, made for the notebook's process")
+            why = f"{type(value).__name__}, made for the notebook's process"
+            self.findings.append(not_captured(pending, why))
             return True
         self.findings.append(made.finding)
         if not made.refused:
@@ -391,11 +391,7 @@ class Gathering:
         if pending.required:
             self.say("not-portable", Severity.ERROR, pending.where, problem.message(pending.name))
         else:
-            self._not_captured(pending, problem.short)
-
-    def _not_captured(self, pending: PendingName, why: str) -> None:
-        message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
-        self.say("not-carried", Severity.INFO, pending.where, message)
+            self.findings.append(not_captured(pending, problem.short))
 
     def _prompt(self, pending: PendingName) -> None:
         self._settled.add(pending.name)

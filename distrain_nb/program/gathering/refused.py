@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import ExecutionHistory
 
 
+def not_captured(pending: PendingName, why: str) -> Finding:
+    """Return the finding for a name that the cell sets itself before it reads it."""
+    message = f"`{pending.name}` is not captured, as the cell sets its own ({why})"
+    return Finding("capture.not-carried", Severity.INFO, pending.where, message)
+
+
 def of_prompt(name: str, where: str) -> Finding:
     """Return the finding about a name that only a prompt has."""
     message = (

@@ -25,7 +25,7 @@ _ANY = "builtins"  # of a bare `object()`, which any package may keep
 
 # What packages keep, by packages, and how many names each of their modules had by then: PyTorch's
 # 2,000 modules take 40 ms to look through, and 0.4 ms to count.
-_kept: dict[str, tuple[Names, Places]] = {}
+_places_of: dict[str, tuple[Names, Places]] = {}
 
 
 class PackageObjects:
@@ -52,10 +52,10 @@ class PackageObjects:
             return None
         if package not in self._places:
             self._places[package] = self._kept_by(package)
-        found = self._places[package].get(id(obj))
-        if found is None or vars(sys.modules[found[0]]).get(found[1]) is not obj:
+        place = self._places[package].get(id(obj))
+        if place is None or vars(sys.modules[place[0]]).get(place[1]) is not obj:
             return None
-        return None if _has_global_name(obj) or _is_set_later(*found) else found
+        return None if _has_global_name(obj) or _is_set_later(*place) else place
 
     def _kept_by(self, package: str) -> Places:
         """Look through the modules of a package, if names have come or gone since they were looked
@@ -63,9 +63,9 @@ class PackageObjects:
         parts = self._modules.values() if package == _ANY else [self._modules.get(package, {})]
         modules = {name: loaded for part in parts for name, loaded in part.items()}
         names = [(name, len(vars(loaded))) for name, loaded in modules.items()]
-        if package not in _kept or _kept[package][0] != names:
-            _kept[package] = names, _places_in(modules, package)
-        return _kept[package][1]
+        if package not in _places_of or _places_of[package][0] != names:
+            _places_of[package] = names, _places_in(modules, package)
+        return _places_of[package][1]
 
 
 def _has_identity(cls: Any, package: str) -> bool:
@@ -82,21 +82,21 @@ def _places_in(modules: Mapping[str, ModuleType], package: str) -> Places:
     installed: dict[str, bool] = {}  # by the first part of a module's name
     places: Places = {}
     for module, loaded in modules.items():
-        kept = list[tuple[str, int]]()
+        named = list[tuple[str, int]]()
         for name, value in [*vars(loaded).items()]:
             cls = type(value)
             if cls not in kinds:
-                own = str(cls.__module__).partition(".")[0]
-                kinds[cls] = own == package and _has_identity(cls, package)
+                root = str(cls.__module__).partition(".")[0]
+                kinds[cls] = root == package and _has_identity(cls, package)
             if kinds[cls]:
-                kept.append((name, id(value)))
+                named.append((name, id(value)))
         root = module.partition(".")[0]
-        if kept and root not in installed:
+        if named and root not in installed:
             installed[root] = is_package(module)
-        if kept and installed[root]:
-            for name, identity in kept:
-                known = places.get(identity, (module, name))
-                places[identity] = min(known, (module, name), key=_obscurity)
+        if named and installed[root]:
+            for name, identity in named:
+                place = places.get(identity, (module, name))
+                places[identity] = min(place, (module, name), key=_obscurity)
     return places
 
 

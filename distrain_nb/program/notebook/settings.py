@@ -82,8 +82,8 @@ def settings_of(world: World) -> list[Setting]:
     fail there too."""
     notebook = OwnModule(world.namespace, world.history)
     names = ChainMap({**world.namespace}, deleted_imports(world.history, world.namespace))
-    given = given_by_packages(notebook, world.packages)
-    code = PackageCalls(OwnModules(notebook), names, given, world.packages)
+    names_given = given_by_packages(notebook, world.packages)
+    code = PackageCalls(OwnModules(notebook), names, names_given, world.packages)
     texts: dict[int, list[str]] = {}  # by the positions of cells
     for executed in world.history.executed:
         texts.setdefault(executed.at[0], []).append(executed.statement.text)
@@ -216,8 +216,8 @@ def _made_by_function(node: ast.stmt, code: PackageCalls, *, asks: bool) -> list
     if module is None or not isinstance(function, ast.FunctionDef):
         return []
     inside = {**module.namespace, **imported_in(function)}
-    given = given_by_packages(module, code.packages)
-    inner = PackageCalls(code.modules, inside, given, code.packages)
+    names_given = given_by_packages(module, code.packages)
+    inner = PackageCalls(code.modules, inside, names_given, code.packages)
     body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     globals_set = {name for s in body if isinstance(s, ast.Global) for name in s.names}
     texts = [s for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)]

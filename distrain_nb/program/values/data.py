@@ -32,9 +32,9 @@ def data_of(
     meter = ByteCounter("copying values", sum(sizes.values()))
     objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
-    seen = [needed.trial.seen for needed in carried if needed.trial]
-    memory = {part for one in seen for part in one.memory}
-    memory.update(overlapping([view for one in seen for view in one.copies]))
+    pickles = [needed.trial.seen for needed in carried if needed.trial]
+    memory = {part for pickle in pickles for part in pickle.memory}
+    memory.update(overlapping([view for pickle in pickles for view in pickle.copies]))
     index = encode(values, gathering.definitions, objects, arrays, memory)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 

@@ -12,9 +12,9 @@ def variables() -> Dict[str, str]:
     `dict(os.environ)` lists the names, then looks each up: it ends with a KeyError where a thread
     deletes one in between, as MLflow 3's telemetry does while it is imported.
     """
-    found = {}
+    copy = {}
     for name in [*os.environ]:
         value = os.environ.get(name)
         if value is not None:
-            found[name] = value
-    return found
+            copy[name] = value
+    return copy
