@@ -90,7 +90,7 @@ def _rates(spans: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
     likely = with_pauses if len(pauses) > 1 else math.sqrt(plain * with_pauses)
     # What was there once may come twice as often.
     rates = [plain, with_pauses + (with_pauses - plain if len(pauses) == 1 else 0.0)]
-    if len(steady) >= 2 * MANY:  # it may get faster or slower
+    if len(steady) >= 2 * MANY and plain:  # it may get faster or slower
         half = len(steady) // 2
         rates += [likely * _mean(steady[half:]) / plain]
     doubt = ALONE if len(spans) == 1 else FEW if len(spans) < MANY else 1.0

@@ -104,7 +104,6 @@ def test_epochs_are_whole_and_differ(folder: Path) -> None:
     assert [given_by(again), given_by(again)] == [epoch[1] for epoch in epochs]
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_it_goes_on_in_mid_epoch(folder: Path, workers: int) -> None:

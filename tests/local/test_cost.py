@@ -19,7 +19,6 @@ def prices(home: Path) -> Path:
     return home / "prices.yaml"
 
 
-@pytest.mark.brief
 def test_a_run_ends_where_it_has_cost_what_it_may() -> None:
     run = distrain_nb.submit("import time\ntime.sleep(600)", on="local", max_cost="0.03 EUR")
     with pytest.raises(RunFailed, match=r"it was stopped by --max-cost: it has cost 0.030 EUR"):
@@ -28,7 +27,6 @@ def test_a_run_ends_where_it_has_cost_what_it_may() -> None:
     assert shown.id == run.id
 
 
-@pytest.mark.brief
 def test_it_is_refused_where_no_price_is_known(prices: Path) -> None:
     prices.unlink()
     why = "--max-cost 1EUR can't be kept: this machine has no list of prices"
@@ -37,7 +35,6 @@ def test_it_is_refused_where_no_price_is_known(prices: Path) -> None:
     assert not list(distrain_nb.runs())
 
 
-@pytest.mark.brief
 def test_all_attempts_of_a_run_count() -> None:
     code = "import sys, time\ntime.sleep(2)\nsys.exit(75)"
     run = distrain_nb.submit(code, on="local", max_cost="0.03 EUR", retries=5, retry_on="75")

@@ -24,7 +24,6 @@ raise RuntimeError("CUDA error: device-side assert triggered\\nSearch for `cudaE
 """
 
 
-@pytest.mark.brief
 def test_an_assertion_on_a_gpu_is_named(home: Path) -> None:
     run = api.submit(ASSERTED)
     with pytest.raises(RunFailed):
@@ -59,7 +58,6 @@ supervisor.Supervisor(folder).run()
 """
 
 
-@pytest.mark.brief
 def test_a_rank_that_fails_and_waits_for_others_at_its_end(home: Path, tmp_path: Path) -> None:
     """As JAX's does, whose others wait for it in turn."""
     command = [sys.executable, "-c", AT_ONCE, str(tmp_path), DEAF_AT_ITS_END]

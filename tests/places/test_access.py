@@ -63,7 +63,6 @@ def google(granted: Mapping[str, list[str]], missing: tuple[str, ...] = ()) -> A
     return serving(answer)
 
 
-@pytest.mark.brief
 def test_the_account_of_a_workbench_instance_is_asked_for_what_it_may() -> None:
     refused = {"/serviceAccounts/": ["iam.serviceAccounts.actAs"],
                f"/{PROJECT}:": ["logging.logEntries.list"]}  # fmt: skip
@@ -125,7 +124,6 @@ def space(described: Describe, aws: Mapping[str, str], monkeypatch: pytest.Monke
     monkeypatch.setenv("IMAGE_VERSION", "4.4.1")
 
 
-@pytest.mark.brief
 def test_the_role_of_a_space_is_asked_for_what_it_may(
     space: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +151,6 @@ def refusing(code: str, message: str) -> Any:
     return serving(answer)
 
 
-@pytest.mark.brief
 def test_what_is_refused_is_named_and_what_can_not_be_told_is_said(
     space: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +163,6 @@ def test_what_is_refused_is_named_and_what_can_not_be_told_is_said(
     assert found["sending"].result.startswith("can't be told before a first job")
 
 
-@pytest.mark.brief
 def test_a_login_that_is_refused_says_what_to_do(
     space: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +175,6 @@ def test_a_login_that_is_refused_says_what_to_do(
     assert "calls" not in found
 
 
-@pytest.mark.brief
 def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
     space: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +183,6 @@ def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
         assert "the answer is not from AWS" in of_sagemaker()["identity"].result
 
 
-@pytest.mark.brief
 def test_a_service_that_does_not_answer_is_asked_once() -> None:
     with metadata_server(WORKBENCH) as machine:
         environ = {"GCE_METADATA_HOST": machine.address, "GCE_METADATA_IP": machine.address}
@@ -203,7 +197,6 @@ def test_a_service_that_does_not_answer_is_asked_once() -> None:
     assert "jobs" not in vertex and "log" not in vertex
 
 
-@pytest.mark.brief
 def test_nobody_is_asked_where_there_is_no_login(tmp_path: Path) -> None:
     for topic, checks in doctor().topics:
         if topic in ("Vertex AI", "SageMaker"):

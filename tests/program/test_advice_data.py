@@ -92,7 +92,6 @@ def said(code: str) -> list[str]:
     ]
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(("code", "write"), ITERATED.values(), ids=ITERATED)
 def test_what_is_iterated_over_is_told_wherever_it_comes_from(code: str, write: str) -> None:
     (found,) = said(code)
@@ -101,7 +100,6 @@ def test_what_is_iterated_over_is_told_wherever_it_comes_from(code: str, write: 
     assert SAMPLER not in found
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
 def test_other_data_get_what_is_right_for_each_kind(code: str) -> None:
     (found,) = said(code)
@@ -110,7 +108,6 @@ def test_other_data_get_what_is_right_for_each_kind(code: str) -> None:
     assert SPLIT in found
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("code", SHARED.values(), ids=SHARED)
 def test_data_that_share_themselves_out_need_nothing(code: str) -> None:
     assert said(code) == []
@@ -145,7 +142,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.brief
 def test_pytorch_reads_these_kinds_as_the_advice_says(tmp_path: Path) -> None:
     program = tmp_path / "facts.py"
     program.write_text(FACTS, encoding="utf-8")

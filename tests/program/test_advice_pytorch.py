@@ -59,7 +59,6 @@ def advice(code: str) -> list[Finding]:
     return list(findings(HEAD + code, "Cell In[1]"))
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(("code", "write"), NOT_SHARED.values(), ids=NOT_SHARED)
 def test_data_without_a_length_is_never_given_a_sampler(code: str, write: str) -> None:
     (found,) = advice(DDP + code)
@@ -68,7 +67,6 @@ def test_data_without_a_length_is_never_given_a_sampler(code: str, write: str) -
     assert "DistributedSampler(" not in found.message
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("code", SPLIT.values(), ids=SPLIT)
 def test_data_that_ranks_share_gets_no_advice(code: str) -> None:
     assert advice(DDP + code) == []
@@ -86,7 +84,6 @@ SAVES = f"{RANK_0}torch.save(model.state_dict(), 'm.pt')"
 ALONE = "call state_dict() on every rank"
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     ("code", "write"),
     [
@@ -140,7 +137,6 @@ def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) ->
     assert write in found.message
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     "code",
     [
@@ -163,13 +159,11 @@ def test_a_state_that_is_whole_is_left_alone(code: str) -> None:
     assert advice(code) == []
 
 
-@pytest.mark.brief
 def test_the_state_of_what_is_not_sharded_needs_one_rank_only() -> None:
     (found,) = advice(f"{PARTS}warm = Warmup()\ntorch.save({{'w': warm.state_dict()}}, 'w.pt')")
     assert found.code == "advice.ddp.checkpoint"
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     "code",
     [
@@ -197,7 +191,6 @@ def test_an_optimizer_from_before_fsdp_is_found(code: str) -> None:
     assert found.message.endswith(tuple(f"make it after {wrap}" for wrap in wraps))
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     ("code", "after"),
     [
@@ -211,7 +204,6 @@ def test_a_function_that_wraps_is_looked_into(code: str, after: str) -> None:
     assert found.message.endswith(f"make it after {after}")
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     "code",
     [
@@ -291,7 +283,6 @@ print(json.dumps(told))
 """
 
 
-@pytest.mark.brief
 def test_pytorch_behaves_as_the_advice_says() -> None:
     ran = subprocess.run([sys.executable, "-c", FACTS], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

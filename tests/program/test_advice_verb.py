@@ -118,7 +118,6 @@ def test_bad_input_is_named(shell: InteractiveShell, words: list[str], told: str
         run_line(["advise", *words], shell)
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 def test_a_run_gives_its_measured_step_and_gradient(shell: InteractiveShell) -> None:
     run = api.submit("pass", name="night").wait(60)

@@ -48,7 +48,6 @@ def test_arguments_that_nobody_sets_stay_the_runs_own(kernel: Kernel, server: Se
     assert server.results(program) == 1
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 def test_a_kernels_own_arguments_are_not_the_notebooks(nb: NotebookKernel) -> None:
     """IPython's startup files, the extension too, run with a `sys.argv` of their own."""

@@ -79,7 +79,6 @@ def test_given_values_come_before_the_notebooks(kernel: Kernel, server: Server) 
     assert server.results(program) == 1
 
 
-@pytest.mark.brief
 @pytest.mark.slow  # imports PyTorch in a process of its own
 def test_models_share_their_weights_with_their_optimizer(kernel: Kernel, server: Server) -> None:
     kernel.run(

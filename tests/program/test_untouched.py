@@ -100,7 +100,6 @@ ODD: dict[str, tuple[str, str, Any]] = {
 }
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(("notebook", "shows", "right"), ODD.values(), ids=list(ODD))
 def test_objects_that_answer_oddly_are_captured(
     kernel: Kernel, server: Server, notebook: str, shows: str, right: Any

@@ -42,7 +42,6 @@ def vertex(no_docker: None, small: BaseImage, monkeypatch: pytest.MonkeyPatch) -
         yield cloud
 
 
-@pytest.mark.brief
 def test_a_job_of_the_sdk_is_followed_and_cancelled(vertex: Cloud, home: None) -> None:
     sent = vertex.submit(pool(vertex.image(ENDLESS)))
     job = aiplatform.CustomJob.get(sent.name, project="my-project", location="us-central1")
@@ -60,7 +59,6 @@ def test_a_job_of_the_sdk_is_followed_and_cancelled(vertex: Cloud, home: None) -
     assert dict(run.results) == {} and run.metrics().empty
 
 
-@pytest.mark.brief
 def test_what_is_no_job(home: None) -> None:
     before = len(api.runs())
     with pytest.raises(RunNotFound, match="no job of a cloud is called so"):
@@ -70,7 +68,6 @@ def test_what_is_no_job(home: None) -> None:
     assert len(api.runs()) == before
 
 
-@pytest.mark.brief
 def test_a_run_on_this_machine_has_none(home: None) -> None:
     with pytest.raises(OptionError, match="it runs on this machine"):
         api.submit("pass", wait=True).sdk_job()

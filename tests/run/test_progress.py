@@ -129,6 +129,19 @@ def test_a_slow_first_step_and_one_pause_do_not_count() -> None:
     assert left.text == ""
 
 
+def test_lines_that_come_at_one_time_leave_an_estimate_or_none() -> None:
+    """A rank that was held up prints many at once: a division by 0 broke the view of its run."""
+    drawn = random.Random(1)
+    for count in range(2, 40):
+        for share in (0.0, 0.1, 0.5, 0.9):
+            times, now = [100.0], 100.0
+            for _ in range(count):
+                now += drawn.random() if drawn.random() < share else 0.0
+                times.append(now)
+            left = estimate(times, range(len(times)), 2 * count, now + 1.0)
+            assert left is None or left.least <= left.likely <= left.most
+
+
 def test_pauses_that_come_again_count() -> None:
     times = spaced(5, *([1.0] * 10 + [30.0]) * 4)
     left = estimate(times, range(len(times)), 450, times[-1])

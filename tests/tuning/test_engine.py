@@ -69,7 +69,6 @@ def test_the_first_trials_are_those_that_were_given() -> None:
 GP = pytest.param("gp,seed=3", marks=pytest.mark.slow)
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("search", ["tpe,seed=3", GP])
 def test_what_was_told_leads_the_search(search: str) -> None:
     engine = SearchEngine(spec("x=-5.0..5.0", search=search))

@@ -44,7 +44,6 @@ def played(rule: Stopping, curves: list[np.ndarray]) -> tuple[int, float]:
     return sum(map(len, ended)), min(finals)
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize(
     "rule",
     [

@@ -26,7 +26,6 @@ TENSORFLOW = "europe-docker.pkg.dev/vertex-ai/training/tf-gpu.2-17.py310:latest"
 PYTORCH = "europe-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
 
 
-@pytest.mark.brief
 def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None:
     program(SOURCE).write(tmp_path / "program")
     package = tmp_path / PACKAGE_FILE
@@ -54,7 +53,6 @@ def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None
     assert any((tmp_path / "output" / "results").iterdir())
 
 
-@pytest.mark.brief
 def test_what_the_container_has_is_left_as_it_is() -> None:
     program = ProgramFolder(Path(), ("torch==2.13.0", "numpy==2.3.1"), ("webdataset>=0.2,<1",))
     assert list(needed(program, PYTORCH)) == ["numpy", "webdataset>=0.2,<1"]

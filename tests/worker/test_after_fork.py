@@ -48,7 +48,6 @@ for _ in range(3):
 """
 
 
-@pytest.mark.brief
 @pytest.mark.parametrize("imported", ["numpy", pytest.param("torch", marks=pytest.mark.slow)])
 def test_forked_ranks_draw_nothing_alike_until_a_seed_is_set(imported: str) -> None:
     command = [sys.executable, "-c", FORK, imported]

@@ -22,7 +22,6 @@ print(len(entries) > 0, "torch._inductor" in sys.modules, "_inductor" in vars(to
 """
 
 
-@pytest.mark.brief
 def test_frames_of_collectives_are_read_without_the_compiler() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["True", "False", "False"], done.stderr

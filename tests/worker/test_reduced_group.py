@@ -96,7 +96,6 @@ WAYS = {
 }
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 def test_gloo_s_work_is_not_done_under_the_interpreter_s_lock() -> None:
     command = [sys.executable, "-c", PROGRAM, *WAYS]
@@ -145,7 +144,6 @@ serving.kill()
 """
 
 
-@pytest.mark.brief
 @pytest.mark.slow
 def test_what_a_run_has_left_at_a_reducer_is_no_part_of_the_next() -> None:
     command = [sys.executable, "-c", RUNS]

@@ -43,7 +43,6 @@ def by_hand(tensors: list[Any], mean: bool) -> Any:
     return (total / len(tensors) if mean else total).to(tensors[0].dtype)
 
 
-@pytest.mark.brief
 @given(size=st.integers(1, 3 << 20), reducers=st.integers(1, 20), number=st.integers(0, 1 << 32))
 def test_parts_and_their_chunks_are_the_whole_tensor(size: int, reducers: int, number: int) -> None:
     parts = protocol.parts(size, reducers, number)
@@ -67,7 +66,6 @@ lists_of_tensors = st.lists(
 )
 
 
-@pytest.mark.brief
 @settings(max_examples=25)
 @given(number=st.integers(2, 4), wanted=lists_of_tensors, seed=st.integers(0, 1000))
 def test_sums_are_those_in_the_order_of_ranks_on_every_rank(
@@ -89,7 +87,6 @@ def test_sums_are_those_in_the_order_of_ranks_on_every_rank(
         assert all(torch.equal(tensor, expected) for tensor in tensors)
 
 
-@pytest.mark.brief
 def test_more_than_a_window_goes_through(three_reducers: list[str]) -> None:
     count = protocol.largest_chunk(2) * protocol.WINDOW // 4 * 3 * 3 + 12_345
     tensors = [torch.arange(count, dtype=torch.float32) * n for n in (1, 2)]
@@ -101,7 +98,6 @@ def test_more_than_a_window_goes_through(three_reducers: list[str]) -> None:
     assert torch.equal(tensors[0], tensors[1])
 
 
-@pytest.mark.brief
 def test_what_follows_a_reduction_may_wait_for_another(three_reducers: list[str]) -> None:
     """As the hooks of PowerSGD do."""
     with members(three_reducers, 2) as exchanges:
@@ -119,7 +115,6 @@ def test_what_follows_a_reduction_may_wait_for_another(three_reducers: list[str]
             each.result(LONG_S)
 
 
-@pytest.mark.brief
 def test_a_reducer_that_is_told_to_end_again_ends_well() -> None:
     """Its interpreter takes a while to end, with torch."""
     command = [sys.executable, "-m", "distrain_nb.worker.reduction.reducer", "127.0.0.1:0"]
