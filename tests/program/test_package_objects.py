@@ -73,6 +73,16 @@ EQUAL: dict[str, tuple[str, ...]] = {
         "import imports, kept\nkept.CFG = {'lr': 7}",
         "imports.lr()[:2], imports.CFG is kept.CFG, kept.build()[1:]",
     ),
+    "a dict that a name has by an import, and another in its place": (
+        "import kept\nfrom kept import CFG",
+        "kept.CFG = {'lr': 7}",
+        "CFG['lr'], CFG is kept.CFG, kept.CFG['lr']",
+    ),
+    "a dict that a name has by an import, which has changed": (
+        "import kept\nfrom kept import CFG",
+        "CFG['lr'] = 7",
+        "CFG['lr'], CFG is kept.CFG, kept.build()[1:3]",
+    ),
     "what stood for a default": (
         "import kept\nkept.EMPTY = [1]",
         "kept.EMPTY, kept.empty(), kept.NOTHING",
@@ -108,6 +118,23 @@ def test_same_object(kernel: Kernel, server: Server, name: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as out:
         kernel.run(f"print({shown})")
     assert output == out.getvalue()
+
+
+def test_a_large_constant_of_a_module_is_its_files(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too large to travel, it was said to have been set in the notebook."""
+    items = ", ".join(f"'word{n}': {n}" for n in range(120_000))
+    (kernel.folder / "vocabulary.py").write_text(f"WORDS = {{{items}}}\n")
+    monkeypatch.delitem(sys.modules, "vocabulary", raising=False)
+    kernel.run("import vocabulary")
+    program = kernel.capture("print(len(vocabulary.WORDS))")
+    assert not [f for f in program.findings if str(f.severity) == "error"]
+    assert server.output(program) == "120000\n"
+    kernel.run("vocabulary.WORDS['new'] = 1")
+    findings = kernel.capture("print(len(vocabulary.WORDS))").findings
+    (refused,) = (f for f in findings if str(f.severity) == "error")
+    assert "`vocabulary.WORDS` (dict)" in refused.message
 
 
 def test_what_nobody_repeats_is_refused(kernel: Kernel, server: Server) -> None:

@@ -238,6 +238,8 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
     module, _, path = name.partition(":")
     own = world.modules.of(module)
     bound = own.history.of(path) if own and path.isidentifier() else ()
+    if len(bound) == 1 and _is_as_written(bound[0].statement.node, value):
+        return  # it is only large
     code = [function.__code__ for _, function in functions_of(sys.modules[module])]
     if own and path.isidentifier() and _is_written(bound):
         stored = {name for part in code for name in stored_by(part, with_globals=True)}
@@ -251,6 +253,12 @@ def left_in_module(name: str, value: Any, world: World) -> Iterator[Finding]:
                 f"{'Change' if changing else 'Set'} it in the cell"
             )
             yield Finding("capture.not-portable", Severity.ERROR, module, message)
+
+
+def _is_as_written(node: ast.stmt, value: Any) -> bool:
+    """Return whether a value is still what a module's statement writes out, however large."""
+    written = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return written is not None and repr(evaluated(written)) == repr(value)
 
 
 def _unseen(modules: Collection[str], world: World) -> Iterator[tuple[str, str, Executed]]:
