@@ -244,12 +244,24 @@ def programs_in(text: str) -> Iterator[ast.Module]:
     whole = ast.parse(text)
     yield whole
     for node in ast.walk(whole):
-        if isinstance(node, ast.Constant) and f"from {FRONT}" in str(node.value):
-            code = re.sub(r"(?m)^[%!].*$", "", str(node.value))
-            imports = "\n".join(re.findall(rf"(?m)^ *(from {FRONT}[.\w]* import [\w, ]+)", code))
-            for part in (code, imports):  # of a sentence, a template or a part of a cell
+        code = re.sub(r"(?m)^[%!].*$", "", text_of(node))
+        imports = re.findall(rf"(?m)^ *(from {FRONT}[.\w]* import [\w, ]+)", code)
+        if imports:
+            used = re.findall(r"(?<![\w.\"'/-])([a-z]\w*\.[a-z_]\w*)", code)
+            # A sentence, a template or a part of a cell may be no program.
+            for part in (code, "\n".join([*imports, *used])):
                 with suppress(SyntaxError):
                     yield ast.parse(part)
+                    break
+
+
+def text_of(node: ast.AST) -> str:
+    """Return a text of a program; a template has a value in each of its places."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(text_of, node.values))
+    if isinstance(node, ast.FormattedValue):
+        return "None"
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def named_in(tree: ast.Module) -> Iterator[tuple[str, str]]:

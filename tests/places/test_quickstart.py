@@ -28,14 +28,14 @@ def in_place(nb: Kernel, folder: Path, environ: dict[str, str], studio: dict[str
     outcome = nb.run(f"""
 import os
 from pathlib import Path
-from distrain_nb.backends import notebooks
+from distrain_nb.backends import negative_cache
 from distrain_nb.places.sagemaker import studio
 from distrain_nb.places.vertex import workbench as google
 for name in {names}:
     os.environ.pop(name, None)
 os.environ.update({environ})
 studio.FILE, google.PRODUCT_FILE = Path({str(file)!r}), Path("/nowhere")
-studio._answers.clear(), notebooks._failures.clear()
+studio._answers.clear(), negative_cache._failures.clear()
 """)
     assert not outcome.error, outcome.traceback
 
