@@ -41,3 +41,24 @@ def test_what_nothing_else_holds_is_written_out(kernel: Kernel) -> None:
     assert "losses" in shared_names(kernel.namespace)
     main = kernel.capture("print(tags, options)").main
     assert "tags = ['x', ('y', [1])]\noptions = {'k': {'n': [2]}}\n" in main
+
+
+NANS = {
+    "NumPy's": "import numpy as np\na, b = ['?', np.nan], {'k': np.nan}",
+    "Python's": "import math\na, b = (math.nan, -math.nan), {'k': math.nan}\nb['k'] is a[0]",
+    "an own one": "x = float('inf') - float('inf')\na, b = [x, 'NA'], {'k': x}",
+}
+
+
+@pytest.mark.parametrize("whose", NANS)
+def test_a_nan_is_one_object(kernel: Kernel, server: Server, whose: str) -> None:
+    """Else `b["k"] in a` is false in the ranks: a NaN equals nothing."""
+    kernel.run(NANS[whose])
+    program = kernel.capture("import json\nprint('RESULT', json.dumps(b['k'] in a))")
+    assert server.results(program) is True
+
+
+def test_a_nan_of_numpy_is_numpy_s(kernel: Kernel, server: Server) -> None:
+    kernel.run("import numpy as np\nmissing = [None, np.nan, float('nan')]")
+    cell = "import json, numpy\nprint('RESULT', json.dumps([x is numpy.nan for x in missing]))"
+    assert server.results(kernel.capture(cell)) == [False, True, False]

@@ -35,7 +35,8 @@ def data_of(
     pickles = [needed.trial.seen for needed in carried if needed.trial]
     memory = {part for pickle in pickles for part in pickle.memory}
     memory.update(overlapping([view for pickle in pickles for view in pickle.copies]))
-    index = encode(values, gathering.definitions, objects, arrays, memory)
+    has_nan = any(pickle.has_nan for pickle in pickles)
+    index = encode(values, gathering.definitions, objects, arrays, memory, has_nan=has_nan)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 
 

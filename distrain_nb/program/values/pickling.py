@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from distrain_nb.program.notebook.code_objects import global_names
 from distrain_nb.program.notebook.package_objects import PackageObjects
 from distrain_nb.program.notebook.process_objects import is_bound, name_of
+from distrain_nb.program.values.nan_identity import NaNIdentity, may_hold_nan
 from distrain_nb.program.values.older_classes import (
     OlderClasses,
     is_plain_class,
@@ -132,6 +133,7 @@ class Seen:
     modules: set[str] = field(default_factory=set)
     makes_classes: bool = False  # some are in the pickle themselves
     has_gradients: bool = False
+    has_nan: bool = False  # or bytes that look like one
     memory: set[Memory] = field(default_factory=set)  # of arrays, as a whole
     copies: list[View] = field(default_factory=list)
 
@@ -288,14 +290,21 @@ def _is_importable(function: FunctionType) -> bool:
     return found is function
 
 
+class _NaNWriter(NaNIdentity, NotebookWriter):
+    """Keeps NaNs one object too."""
+
+
 class _Counter(io.RawIOBase):
     """A file that only counts its bytes."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.size = 0
         self.limit = limit
+        self.has_nan = False
 
     def write(self, data: Any) -> int:
+        if isinstance(data, bytes):  # arrays are not
+            self.has_nan = self.has_nan or may_hold_nan(data)
         size = memoryview(data).nbytes
         self.size += size
         if self.limit is not None and self.size > self.limit:
@@ -332,6 +341,7 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
         writer.dump(value)
         seen.memory.update(writer.storages)
         seen.copies += writer.copies
+        seen.has_nan = objects.has_nan
     except _TooLarge:
         return PickleTrial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:
@@ -370,8 +380,11 @@ def encode(
     objects: BinaryIO,
     arrays: BinaryIO,
     entire: Collection[Memory],
+    *,
+    has_nan: bool,
 ) -> Index:
     """Write values of the notebook; what they share stays shared, as do arrays the `entire` memory
-    that is written."""
-    writer = partial(NotebookWriter, definitions=definitions, seen=Seen(), entire=entire)
+    that is written, and NaNs where there are any."""
+    kind = _NaNWriter if has_nan else NotebookWriter
+    writer = partial(kind, definitions=definitions, seen=Seen(), entire=entire)
     return write(values, objects, arrays, together=True, writer=writer)
