@@ -62,3 +62,9 @@ def test_a_nan_of_numpy_is_numpy_s(kernel: Kernel, server: Server) -> None:
     kernel.run("import numpy as np\nmissing = [None, np.nan, float('nan')]")
     cell = "import json, numpy\nprint('RESULT', json.dumps([x is numpy.nan for x in missing]))"
     assert server.results(kernel.capture(cell)) == [False, True, False]
+
+
+def test_the_context_of_decimal_numbers_is_that_of_a_rank(kernel: Kernel, server: Server) -> None:
+    kernel.run("import decimal\ncontext = decimal.getcontext()\ncontext.prec = 7")
+    cell = "context.prec -= 2\nprint('RESULT', f'\"{decimal.Decimal(1) / 3}\"')"
+    assert server.results(kernel.capture(cell)) == "0.33333"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from decimal import Context, getcontext
 from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,11 @@ def _weak(reference: Any) -> Any:
     return out_of_band, ("weak", type(reference), content)
 
 
+def _decimal_context(context: Context) -> Any:
+    """Return how a context of decimal numbers is written: by its thread, which asks it."""
+    return (getcontext, ()) if context is getcontext() else NotImplemented
+
+
 _BY_TYPE: dict[type, Callable[[Any], Any]] = {
     staticmethod: lambda method: (staticmethod, (method.__func__,)),
     classmethod: lambda method: (classmethod, (method.__func__,)),
@@ -62,6 +68,7 @@ _BY_TYPE: dict[type, Callable[[Any], Any]] = {
         {"attrname": prop.attrname, "__doc__": prop.__doc__},
     ),
     MethodType: _method,
+    Context: _decimal_context,
     weakref.ref: _weak,
     weakref.WeakValueDictionary: _weak,
     weakref.WeakKeyDictionary: _weak,

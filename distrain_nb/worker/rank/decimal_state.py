@@ -14,5 +14,9 @@ def decimal_context(module: Any) -> Tuple[Any, ...]:
 
 
 def set_decimal_context(module: Any, value: Tuple[Any, ...]) -> None:
-    traps = [getattr(module, name) for name in value[-1]]
-    module.setcontext(module.Context(*value[:-1], [], traps))
+    context = module.getcontext()  # the same object, which a name may have
+    for name, part in zip(_OF_DECIMAL, value):
+        setattr(context, name, part)
+    for kind in context.traps:
+        context.traps[kind] = kind.__name__ in value[-1]
+    context.clear_flags()
