@@ -14,8 +14,9 @@ from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
 from distrain_nb.places.slurm import queue, sinfo, squeue, states
 from distrain_nb.places.slurm.backend import SlurmBackend
-from distrain_nb.places.slurm.commands import environment, error_text, refusal
+from distrain_nb.places.slurm.commands import environment, error_text
 from distrain_nb.places.slurm.options import SlurmOptions
+from distrain_nb.places.slurm.refusal import refusal
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.ui.form import Form
 

@@ -27,33 +27,6 @@ AWAY = re.compile(
     re.IGNORECASE,
 )
 _PREFIX = re.compile(r"^(?:[a-z]+: )?(?:error: |fatal: )?", re.MULTILINE)
-# The option of ours that is to blame, by the option of sbatch.
-OURS = {
-    "partition": "--partition",
-    "constraint": "--constraint",
-    "cpus-per-task": "--cpus",
-    "mem": "--memory",
-    "account": "--account",
-    "qos": "--qos",
-    "reservation": "--reservation",
-    "time": "--timeout",
-    "signal": "--signal-before",
-    "nodes": "--workers",
-    "gres": "--workers",
-}
-# What sbatch complains of, and the option that it calls so.
-_BLAMED = (
-    (r"partition", "partition"),
-    (r"\(gres\)|--gres|\bgres\b|TRES", "gres"),
-    (r"--time|time limit", "time"),
-    (r"feature", "constraint"),
-    (r"memory|--mem\b", "mem"),
-    (r"account", "account"),
-    (r"qos", "qos"),
-    (r"reservation", "reservation"),
-    (r"--cpus-per-task|cpu count", "cpus-per-task"),
-    (r"node count|--nodes", "nodes"),
-)
 
 # Partition, default (with *), state, longest time, nodes of a job, number of these nodes, their
 # state, CPUs, memory in MB, GRES, features.
@@ -106,16 +79,6 @@ def error_text(complaint: str) -> str:
     """Return what a command said, without the command's name before each line."""
     lines = [_PREFIX.sub("", line).strip() for line in complaint.splitlines()]
     return "; ".join(dict.fromkeys(filter(None, lines))) or "it gave no reason"
-
-
-def refusal(words: str, script: Mapping[str, str], who: str = "sbatch") -> str:
-    """Return what `who` said of a job with the option that is to blame, where its words tell;
-    `script` are the options of the job's script."""
-    for pattern, name in _BLAMED:
-        if re.search(pattern, words, re.IGNORECASE) and name in script:
-            value = f"--{name}={script[name]}" if name in ("nodes", "gres") else script[name]
-            return f"{OURS[name]} ({value}): {who} refuses the job: {words}"
-    return f"{who} refuses the job: {words}"
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from distrain_nb.backends.options import option
+from distrain_nb.backends.options import declared, option
 from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import Layout
@@ -17,6 +17,7 @@ from distrain_nb.places.slurm.controller import TOKEN, URL
 
 if TYPE_CHECKING:
     from distrain_nb.backends.job import Job
+    from distrain_nb.layout.option import Option
 
     SlurmJob: TypeAlias = "Job[SlurmOptions]"
 
@@ -44,11 +45,12 @@ _OF_THE_RUN = {
     "clusters": "the notebook's variable SLURM_CLUSTERS says which cluster",
     "export-file": "--env sets variables",
 }
-_OWN_NAMES = {
-    "cpus-per-task": "--cpus",
-    "mem": "--memory",
-    "time": "--timeout",
+# Those that the layout's options become.
+_OF_THE_LAYOUT = {
+    "nodes": "--workers",
     "gres": "--workers",
+    "time": "--timeout",
+    "signal": "--signal-before",
 }
 
 
@@ -117,18 +119,22 @@ class SlurmOptions(RemoteOptions):
 
 def chosen_sbatch_options(options: SlurmOptions) -> Iterator[tuple[str, str]]:
     """Yield the options of `sbatch` that our options stand for."""
-    for name, value in (
-        ("partition", options.partition),
-        ("constraint", options.constraint),
-        ("mem", options.memory),
-        ("account", options.account),
-        ("qos", options.qos),
-        ("reservation", options.reservation),
-    ):
+    for name, item in _requested().items():
+        value = getattr(options, item.field)
         if value:
-            yield name, value
-    if options.exclusive:
-        yield "exclusive", ""
+            yield name, "" if value is True else value
+
+
+def option_behind(name: str) -> str:
+    """Return the option of ours that an option of `sbatch` comes from, such as `--memory`."""
+    item = _requested().get(name)
+    return item.name if item else _OF_THE_LAYOUT.get(name, f"--{name}")
+
+
+def _requested() -> dict[str, Option]:
+    """Return the options of a job by the option of `sbatch` that each becomes."""
+    every = declared(SlurmOptions).values()
+    return {item.request[0].removeprefix("--"): item for item in every if item.request}
 
 
 def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -152,8 +158,8 @@ def more_sbatch_options(texts: Iterable[str], ours: Mapping[str, str]) -> dict[s
             if name in _OF_THE_RUN:
                 raise _not_sbatch(text, _OF_THE_RUN[name])
             if name in ours:
-                option = _OWN_NAMES.get(name, f"--{name}")
-                raise _not_sbatch(text, f"the job has {sbatch.written(name, ours[name])}: {option}")
+                has = sbatch.written(name, ours[name])
+                raise _not_sbatch(text, f"the job has {has}: {option_behind(name)}")
             options[name] = value
     return options
 

@@ -13,10 +13,11 @@ from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.shared_folder import SharedFolderService
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.places.slurm.commands import ControllerUnreachable, Refused, refusal
+from distrain_nb.places.slurm.commands import ControllerUnreachable, Refused
 from distrain_nb.places.slurm.controller import Controller, controller
 from distrain_nb.places.slurm.plan import ENDED, JOB, JOB_OUTPUT, SCRIPT, SlurmSpec, counted
 from distrain_nb.places.slurm.queue import Queue
+from distrain_nb.places.slurm.refusal import refusal
 from distrain_nb.places.slurm.squeue import QueuedJob
 from distrain_nb.places.slurm.states import (
     ENDS,
