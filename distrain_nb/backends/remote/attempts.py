@@ -22,7 +22,6 @@ from distrain_nb.worker.files.failure import cause_of, decisive, headline, of_ca
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.supervisor.retries import (
-    RETRIED,
     SAVED_AHEAD,
     TIME_LIMIT,
     Headway,
@@ -55,8 +54,7 @@ def start_next_attempt(
 
     All lines and event files of the job have been fetched.
     """
-    spec, present = submission.spec, run.journal.attempt
-    retries = int(str(spec.get("retries") or 0))
+    present, retries = run.journal.attempt, submission.retries
     is_stopped = run.stop_wanted() or prompts.is_quit(run.folder)
     failed = observed.state is State.FAILED and not is_stopped
     if not (failed and present.number <= retries and isinstance(service, Resubmits)):
@@ -67,9 +65,7 @@ def start_next_attempt(
     has_saved = not observed.cause and has_saved_ahead(run.folder, run.journal)
     cause = TIME_LIMIT if has_saved else observed.cause
     cause = cause or (cause_of(decisive(failures).status) if failures else "")
-    causes = spec.get("retried")
-    retried = tuple(map(str, causes)) if isinstance(causes, list) else ()
-    if not is_retried(cause, retried or RETRIED):
+    if not is_retried(cause, submission.retried):
         return False, ""
     attempt = present.next(_standing(run, service, present.began))
     if not attempt.is_of_use:
@@ -90,16 +86,15 @@ def prepare_request(run: CarriedRun, submission: Submission, service: Service) -
     within this."""
     journal = run.journal
     if journal.attempt.number > 1 and not run.may_be_there and isinstance(service, Resubmits):
-        retries = int(str(submission.spec.get("retries") or 0))
-        request = service.prepare_attempt(journal.request or {}, journal.attempt, retries)
+        attempt, retries = journal.attempt, submission.retries
+        request = service.prepare_attempt(journal.request or {}, attempt, retries)
         run.keep(replace(journal, request=dict(request)))
 
 
 def attempt_label(run: CarriedRun, submission: Submission) -> str:
     """Return which attempt it is, behind a comma; empty for the first."""
     attempt = run.journal.attempt
-    retries = int(str(submission.spec.get("retries") or 0))
-    return f", {attempt.words(retries)}" if attempt.number > 1 else ""
+    return f", {attempt.words(submission.retries)}" if attempt.number > 1 else ""
 
 
 def _standing(run: CarriedRun, service: Service, since: float) -> Headway:

@@ -168,7 +168,7 @@ class Carrier:
             if self._prompts:
                 self._prompts.begin()
             send(run, self._service)
-            if not self._submission.spec.get("retries"):
+            if not self._submission.retries:
                 delete_variables(run.folder)
             with closing(Collector(run, self._service)) as collector:
                 observed, missing = self._to_its_end(collector)

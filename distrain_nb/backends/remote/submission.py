@@ -19,7 +19,7 @@ from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, SUBMISSION_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status
-from distrain_nb.worker.supervisor.retries import RunAttempt
+from distrain_nb.worker.supervisor.retries import RETRIED, RunAttempt
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -106,6 +106,17 @@ class Submission:
     processes: tuple[Process, ...]
     kernel: Owner | None = None
     rehearse: str | None = None
+
+    @property
+    def retries(self) -> int:
+        """How often the job is sent again at most: 0 for a job that is only followed."""
+        return int(str(self.spec.get("retries") or 0))
+
+    @property
+    def retried(self) -> tuple[str, ...]:
+        """The causes after which it is sent again."""
+        causes = self.spec.get("retried")
+        return (tuple(map(str, causes)) if isinstance(causes, list) else ()) or RETRIED
 
     def write(self, folder: Path) -> None:
         """Write the submission, without any secret.
