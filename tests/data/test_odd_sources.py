@@ -82,6 +82,12 @@ def test_a_file_that_becomes_endless_ends_it(content: bytes | None, tmp_path: Pa
         pack(str(source), str(tmp_path / "out"))
 
 
+def test_a_picture_beside_folders_is_warned_of(tmp_path: Path) -> None:
+    source = files(tmp_path / "in", "a/1.jpg", "z.jpg")
+    with pytest.warns(UserWarning, match="the folders aren't classes: z.jpg is an image in none"):
+        pack(str(source), str(tmp_path / "out"))
+
+
 NAMES = ("new\nline/1.jpg", "1\n2.jpg", "tab\t/\x01.jpg", "back\\slash/1.jpg", "a b/ü.jpg")
 
 

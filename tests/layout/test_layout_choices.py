@@ -62,6 +62,14 @@ def test_gpus_rise_from_the_small_to_the_large() -> None:
     assert offered[-1].label == "GB200 · 186 GB"
 
 
+def test_a_boot_disk_has_one_of_the_types_of_the_place() -> None:
+    layout = Layout("vertex", workers=Pool(1, "n1-standard-4"))
+    offered = [choice.value for choice in choices(layout, "workers.disk_type")]
+    assert offered[0] is None and {"pd-ssd", "pd-standard"} <= {*offered}
+    for field in ("machine", "accelerator", "accelerator_count"):
+        assert "pd-ssd" not in [choice.value for choice in choices(layout, f"workers.{field}")]
+
+
 def test_cheap_ones_are_small() -> None:
     for place in ("vertex", "sagemaker"):
         cheap = [str(choice.value) for choice in machines(place) if "cheap" in choice.has]

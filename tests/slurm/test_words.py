@@ -12,7 +12,7 @@ from distrain_nb.backends.job import Job
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding
 from distrain_nb.layout import Layout
-from distrain_nb.places.slurm import queue, sinfo, squeue, states
+from distrain_nb.places.slurm import choices, queue, sinfo, squeue, states
 from distrain_nb.places.slurm.backend import SlurmBackend
 from distrain_nb.places.slurm.commands import environment, error_text
 from distrain_nb.places.slurm.options import SlurmOptions
@@ -118,6 +118,16 @@ def test_a_step_that_srun_ends_as_a_task_has_failed_was_not_cancelled() -> None:
     assert states.cause_in(ended + failed) == "CANCELLED"
     by_scancel = ended.replace("STEP 3.0", "JOB 3")
     assert states.cause_in(failed + ended + by_scancel) == "CANCELLED"
+
+
+def test_the_form_offers_what_nodes_of_any_partition_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "partitions", lambda: sinfo.read(SINFO, SCONTROL))
+    layout = Layout.from_line("--on slurm --workers 2")
+    offered = {str(choice.value): choice.label for choice in choices.features(layout)}
+    assert offered == {name: f"{name} · {n} nodes" for name, n in
+                       (("fast", 2), ("nvlink", 64), ("ib", 64))}  # fmt: skip
+    gres = [choice.value for choice in choices.gres(layout, "workers.machine")]
+    assert gres[:2] == ["gpu:a100:1", "gpu:a100:2"] and "gpu:h100:8" in gres
 
 
 def test_refusals_name_the_option() -> None:
