@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import json
 import re
 import sys
 from contextlib import suppress
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 # What the package itself offers is a name for things in the rooms; anybody may say it.
 FRONT = "distrain_nb"
-PACKAGE = Path(__file__).parents[1] / FRONT
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / FRONT
 
 # From the top down.
 ROOMS = (
@@ -227,16 +229,46 @@ def test_only_places_name_a_cloud() -> None:
 def test_what_tests_benchmarks_and_scripts_name_is_there() -> None:
     """No test runs most benchmarks, and slow tests are not even read by `make test`: one import
     that fails there ends the whole rest of the suite."""
-    root = PACKAGE.parent
-    missing = [
-        f"{file.relative_to(root)}: {module}.{name}"
+    assert [
+        f"{file.relative_to(ROOT)}: {module}.{name}"
         for folder in ("benchmarks", "scripts", "tests")
-        for file in (root / folder).rglob("*.py")
+        for file in (ROOT / folder).rglob("*.py")
         for tree in programs_in(file.read_text(encoding="utf-8"))
-        for module, name in named_in(tree)
-        if bound_in(module).isdisjoint((name, "__getattr__"))
-    ]
-    assert not missing
+        for module, name in missing_in(tree)
+    ] == []
+
+
+def test_what_notebooks_and_documents_name_is_there() -> None:
+    """Only slow tests run them."""
+    assert [
+        f"{file.relative_to(ROOT)}: {module}.{name}"
+        for folder, ending in (("notebooks", "*.ipynb"), ("docs", "*.md"), (".", "README.md"))
+        for file in (ROOT / folder).glob(ending)
+        for code in codes_of(file)
+        for module, name in missing_in(ast.parse(code))
+    ] == []
+
+
+def codes_of(file: Path) -> Iterator[str]:
+    """Yield the Python of a notebook's cells, or of a document's blocks, without magics."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        blocks = ["".join(cell["source"]) for cell in cells]
+    else:
+        blocks = re.findall(r"(?ms)^```python\n(.*?)^```", text)
+    for block in blocks:
+        code = re.sub(r"(?m)^[%!].*$", "", block)
+        with suppress(SyntaxError):  # an ellipsis of a document, a line of the shell
+            ast.parse(code)
+            yield code
+
+
+def missing_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names of the package's modules that code uses and that aren't there."""
+    for module, name in named_in(tree):
+        if bound_in(module).isdisjoint((name, "__getattr__")):
+            yield module, name
 
 
 def programs_in(text: str) -> Iterator[ast.Module]:
