@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import ChartLine, Metrics
     from distrain_nb.run.metrics.events import Key
 
+    _Words = tuple[str, str, str]  # the metric, its newest value, and a note
+
 # Only beside styles that were left in: those of another output in the page say nothing of this one.
 STYLE = (
     "style~.dn-unstyled,style~*>.dn-unstyled{display:none!important}"
@@ -68,8 +70,7 @@ def charts(metrics: Metrics) -> str:
     notes = figure.words(lines)
     pictures = (
         _image(
-            f"{tag} {short_number(last[tag])}",
-            notes.get(tag, ""),
+            (tag, short_number(last[tag]), notes.get(tag, "")),
             {key: lines[key] for key in keys if key.tag == tag},
             colours,
         )
@@ -79,23 +80,22 @@ def charts(metrics: Metrics) -> str:
     return f'<div class="dn-unstyled" style="{_BOX}">{"".join(pictures)}</div>'
 
 
-def _image(title: str, note: str, lines: drawing.Lines, colours: Mapping[str, str]) -> str:
-    """Return a picture; `title` is the metric with its newest value."""
-    packed = b64encode(_picture(title, note, lines, colours).encode()).decode()
-    text = ", ".join(filter(None, (title, note)))
+def _image(words: _Words, lines: drawing.Lines, colours: Mapping[str, str]) -> str:
+    packed = b64encode(_picture(words, lines, colours).encode()).decode()
+    tag, newest, note = words
+    text = ", ".join(filter(None, (f"{tag} by step", f"newest {newest}", note)))
     return (
         f'<img alt="{html.escape(text)}" width="{_WIDTH}"'
         f' style="max-width:100%" src="data:image/svg+xml;base64,{packed}">'
     )
 
 
-def _picture(
-    title: str, note: str, lines: Mapping[Key, ChartLine], colours: Mapping[str, str]
-) -> str:
+def _picture(words: _Words, lines: Mapping[Key, ChartLine], colours: Mapping[str, str]) -> str:
+    tag, newest, note = words
     plot = drawing.plot(lines, colours, _PLOT_HEIGHT)
     bottom = _TOP + _PLOT_HEIGHT
     texts = [
-        _text(_MARGIN, _TOP - 10, "start", title),
+        _text(_MARGIN, _TOP - 10, "start", f"{tag} {newest}"),
         _text(_MARGIN + 8, _TOP + 18, "start", note),
     ]
     texts += [

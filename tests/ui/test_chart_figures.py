@@ -134,7 +134,8 @@ def test_a_chart_says_where_values_are_not_finite(
         writer.append(tmp_path / EVENTS_FOLDER, step, {"loss": value})
     metrics = metrics_of(tmp_path)
     assert re.findall('<div class="dn-words">([^<]*)</div>', drawing.charts(metrics)) == [note]
-    alternative = ", ".join(filter(None, (f"loss {short_number(values[-1])}", note)))
+    newest = f"newest {short_number(values[-1])}"
+    alternative = ", ".join(filter(None, ("loss by step", newest, note)))
     assert re.findall('<img alt="([^"]*)"', document.still_charts(metrics)) == [alternative]
 
 
