@@ -179,7 +179,7 @@ _STATEMENTS = (
     "{v}.append({a})",
     "{v}['k{n}'] = {a}",
     "{w} = {v}\n{w}.append({n})",
-    "{v} = list({v})",
+    "{v} = [*itertools.islice({v}, 9)]",
     "{w} = {v}.pop()",
     "{v} = {c}()",
     "{v}.x = {a}",
