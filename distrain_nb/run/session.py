@@ -120,7 +120,13 @@ class SessionHandle:
             program = Path(folder) / PROGRAM_FOLDER
             sent, label = NamesSent.read(program), Path(folder).name
             stamp = {"type": "", "same": "", "reads": (), "kernel": sent.kernel, "sent": -1}
-            stamp |= {"digest": "", "set": sent.at, "cell": f"run {label}", "line": 0}
+            stamp |= {
+                "digest": "",
+                "set": sent.at,
+                "in_place": False,
+                "cell": f"run {label}",
+                "line": 0,
+            }
             launch = Launch.read(Path(folder))
             for spec in launch.processes:
                 if spec.rank in tables:

@@ -52,7 +52,7 @@ def arrange(
         for name in names:
             given.setdefault(name, []).append(path)
     inside = {n.name: n.root for n in needs.values() if n.root}
-    made = {name: [*given[root]] for name, root in inside.items()}
+    made = {name: [*given.get(root, ())] for name, root in inside.items()}
     later_given: dict[str, list[Key]] = {}
     for name, root in inside.items():  # what is made of a model is made of the one with its weights
         (given if needs[name].model else later_given).setdefault(root, []).append(name)

@@ -59,6 +59,7 @@ class Choices:
             self._is_text,
             given_by,
             world.packages,
+            by_digest=notebook.ranks is not None,
         )
         self._chosen: dict[str, _Chosen] = {}
 

@@ -85,7 +85,7 @@ class Gathering:
     _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
     _shared: set[str] = field(init=False)
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
-    _modules: set[str] = field(default_factory=set)  # that travel as files
+    modules: set[str] = field(default_factory=set)  # that travel as files
     repeated: list[Needed] = field(default_factory=list)  # what statements set that give no name
     _by_subclasses: str = ""  # where code asks for the subclasses of a class
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
@@ -141,8 +141,8 @@ class Gathering:
     def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
         """Take what modules that travel as files have and their files do not surely give, those
         that the program imports first."""
-        self._modules = modules_in(files)
-        sets, refused = from_the_world(self._modules, self.world)
+        self.modules = modules_in(files)
+        sets, refused = from_the_world(self.modules, self.world)
         self.findings += refused
         for path, executed in sets.items():
             self.repeat(path.replace(":", "."), executed)

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.resolve import Import, Literal, Needed, PendingName, SourceCode
+from distrain_nb.program.gathering.together import send_together
+from distrain_nb.program.gathering.undone import AS_AT_FIRST, roots_undone, send_undone
 from distrain_nb.repairs import add_option
 from distrain_nb.worker.files.session import NamesSent
 from distrain_nb.worker.fingerprint import fingerprint
-from distrain_nb.worker.rank.names import same_text
+from distrain_nb.worker.rank.names import NEVER, same_text
 
 if TYPE_CHECKING:
     from distrain_nb.program.gathering.gather import Gathering
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.notebook.history import ExecutionHistory
 
 Table = Mapping[str, Mapping[str, Any]]
-_NEVER = -1
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ class RankNames:
         """Return the global names that a function of the ranks reads."""
         return {read for entry in self._entries(name) for read in entry.get("reads", ())}
 
+    def received(self) -> Iterator[str]:
+        """Yield the names that the notebook has sent at any time."""
+        tables = self.tables.values()
+        yield from {n for t in tables for n, entry in t.items() if entry["sent"] != NEVER}
+
+    def latest(self, name: str) -> Mapping[str, Any]:
+        """Return the entry of the rank that has set a name last."""
+        return max(self._entries(name), key=lambda entry: int(entry["set"]))
+
+    def digests(self, name: str) -> set[str]:
+        """Return the digests of what was sent under a name."""
+        return {entry["digest"] for entry in self._entries(name) if entry["sent"] != NEVER}
+
     def missing(self, name: str) -> list[int]:
         """Return the ranks that lack a name which others have."""
         has = [rank for rank, table in self.tables.items() if name in table]
@@ -68,14 +82,14 @@ class RankNames:
             return False
         if name in self.keeps or name not in namespace:
             return True
-        latest = max(entries, key=lambda entry: entry["set"])
-        if latest["set"] == _NEVER:
+        latest = self.latest(name)
+        if latest["set"] == NEVER:
             return False
         text = same_text(namespace[name])
         if text and all(entry["same"] == text for entry in entries):
             return True
         binding = next(iter(history.of(name)), None)
-        bound_at = binding.at[0] if binding else _NEVER
+        bound_at = binding.at[0] if binding else NEVER
         if latest["kernel"] != self.kernel or bound_at > latest["set"]:
             raise BothSet(self._both_set(name, latest, binding.statement.where if binding else ""))
         return True
@@ -100,9 +114,9 @@ class RankNames:
         if needed.name.endswith("()") and ":" in needed.name:
             return True  # it changes by use, on both sides
         binding = next(iter(history.of(needed.name)), None)
-        bound_at: float = binding.at[0] if binding else _NEVER
+        bound_at: float = binding.at[0] if binding else NEVER
         return all(
-            entry["sent"] != _NEVER
+            entry["sent"] != NEVER
             and entry["digest"] == digest
             and (entry["kernel"] != self.kernel or bound_at <= entry["sent"])
             for entry in entries
@@ -152,17 +166,21 @@ def settle(notebook: Notebook, pending: PendingName, history: ExecutionHistory) 
 
 def leave_out(gathering: Gathering, names: RankNames) -> NamesSent:
     """Take out of what was gathered all that the ranks have already; return what is sent."""
-    history = gathering.history
-    digests = {name: digest_of(needed) for name, needed in gathering.found.items()}
-    sent = {
-        name: digests[name]
-        for name, needed in gathering.found.items()
-        if not names.has(needed, digests[name], history)
-    }
+    history, digests = gathering.history, dict[str, str]()
+
+    def unlike() -> set[str]:
+        new = {n: needed for n, needed in gathering.found.items() if n not in digests}
+        digests.update({name: digest_of(needed) for name, needed in new.items()})
+        every = gathering.found.items()
+        return {n for n, needed in every if not names.has(needed, digests[n], history)}
+
+    together, apart = send_together(gathering, unlike(), names)
+    gathering.findings += apart
+    undone = send_undone(gathering, names, digests)
+    which = unlike() | together | undone | roots_undone(gathering.found, names)
     # What stands for a name that is sent anew belongs to it: weights, attributes.
-    for name, needed in gathering.found.items():
-        if needed.root in sent:
-            sent[name] = digests[name]
+    which |= {name for name, needed in gathering.found.items() if needed.root in which}
+    sent = {n: AS_AT_FIRST if n in undone - digests.keys() else digests[n] for n in which}
     gathering.found = {name: needed for name, needed in gathering.found.items() if name in sent}
     repeated = []
     for needed in gathering.repeated:
@@ -185,7 +203,7 @@ def _overwritten(
         chain = needed.how.chain if isinstance(needed.how, SourceCode) else ()
         for executed in chain:
             for name in sorted(executed.statement.binds - {*names} - ranks.sends):
-                entries = [e for e in ranks._entries(name) if e["set"] != _NEVER]
+                entries = [e for e in ranks._entries(name) if e["set"] != NEVER]
                 if entries:
                     message = (
                         f"`{needed.name}` is sent by its statement, which also sets `{name}`, and "
@@ -212,6 +230,8 @@ def digest_of(needed: Needed) -> str:
         text = how.text
     elif isinstance(how, SourceCode):
         text = "\n".join(f"{e.at} {e.statement.text}" for e in how.chain)
+    elif needed.trial is not None and needed.trial.digest:
+        return needed.trial.digest  # of its pickle, which has all that ranks would get
     else:
         return digest(needed.name, needed.value)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -6,6 +6,7 @@ that no name leads to are in the pickle as their source, with what they hold.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import sys
 from abc import ABCMeta
@@ -81,6 +82,7 @@ class Definitions:
     # Where a statement gave a definition what it knows of the world: cell, line, column.
     given_by: Callable[[Any], tuple[str, int, int] | None] = lambda _: None
     packages: PackageObjects = field(default_factory=PackageObjects)
+    by_digest: bool = False  # values are told from what they were before by that
 
     @property
     def module(self) -> str:
@@ -295,12 +297,13 @@ class _NaNWriter(NaNIdentity, NotebookWriter):
 
 
 class _Counter(io.RawIOBase):
-    """A file that only counts its bytes."""
+    """A file that only counts its bytes, and may sum them up in a digest."""
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int | None = None, *, by_digest: bool = False) -> None:
         self.size = 0
         self.limit = limit
         self.has_nan = False
+        self.sum = hashlib.sha256() if by_digest else None
 
     def write(self, data: Any) -> int:
         if isinstance(data, bytes):  # arrays are not
@@ -309,6 +312,8 @@ class _Counter(io.RawIOBase):
         self.size += size
         if self.limit is not None and self.size > self.limit:
             raise _TooLarge
+        if self.sum is not None:
+            self.sum.update(data)
         return size
 
     def tell(self) -> int:
@@ -321,7 +326,8 @@ class PickleTrial:
 
     `size` is in bytes, at least that where `complete` is false. `problem` says why the value
     can't travel; `local_function` that it holds a function which only its statement can make;
-    `bound` names the type of an object inside that belongs to one process.
+    `bound` names the type of an object inside that belongs to one process. `digest` changes when
+    any part of the value does; it is empty where nobody asks for it.
     """
 
     size: int
@@ -330,12 +336,14 @@ class PickleTrial:
     local_function: bool = False
     bound: str = ""
     problem: PickleProblem | None = None
+    digest: str = ""
 
 
 def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> PickleTrial:
     """Pickle a value without keeping the result."""
     seen = Seen()
-    objects, arrays = _Counter(limit), _Counter()
+    by_digest = definitions.by_digest
+    objects, arrays = _Counter(limit, by_digest=by_digest), _Counter(by_digest=by_digest)
     try:
         writer = NotebookWriter(objects, arrays, definitions=definitions, seen=seen)  # type: ignore[arg-type]
         writer.dump(value)
@@ -350,7 +358,8 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
         return PickleTrial(0, seen, bound=bound.kind, problem=_problem(name, value, definitions))
     except Exception:
         return PickleTrial(0, seen, problem=_problem(name, value, definitions))
-    return PickleTrial(objects.size + arrays.size, seen)
+    digest = "".join(file.sum.hexdigest()[:16] for file in (objects, arrays) if file.sum)
+    return PickleTrial(objects.size + arrays.size, seen, digest=digest)
 
 
 def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:

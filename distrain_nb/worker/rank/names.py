@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import types
 import weakref
 import zlib
@@ -23,6 +24,7 @@ from distrain_nb.worker.rank import values
 
 MOST_BYTES = 1 << 20  # of an array that is compared as a whole
 MOST_ITEMS = 1_000
+NEVER = -1  # a place before all cells
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _PRIVATE = {"In", "Out", "display"}
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -34,7 +36,8 @@ class RankName:
 
     `sent` is the notebook's cell before which it was sent, by its place in the order of execution,
     `digest` that of the value then. `set` is the place of the ranks' cell that has set it since,
-    `cell` and `line` where; -1 and empty for none. `same` is equal for equal values, where they can
+    `cell` and `line` where; NEVER and empty for none; `in_place`: it is still the same object.
+    `same` is equal for equal values, where they can
     be compared; `reads` are global names that a function reads.
     """
 
@@ -47,9 +50,10 @@ class RankName:
     content: str = ""
     reads: Tuple[str, ...] = ()
     kernel: str = ""
-    sent: int = -1
+    sent: int = NEVER
     digest: str = ""
-    set: int = -1
+    set: int = NEVER
+    in_place: bool = False
     cell: str = ""
     line: int = 0
 
@@ -73,6 +77,9 @@ class NameTable:
 
     def received(self, sent: NamesSent) -> None:
         """Note what the notebook has sent for a cell, before that begins."""
+        parts = [n for n in self._stamps if _root(n) in sent.names and n not in sent.names]
+        for name in parts:  # of a definition that is made anew, as its text gives it
+            del self._stamps[name]
         for name, digest in sent.names.items():
             self._stamps[name] = {"kernel": sent.kernel, "sent": sent.at, "digest": digest}
         for name in sent.keeps:
@@ -90,6 +97,7 @@ class NameTable:
                     **{key: v for key, v in self._stamps.get(name, {}).items() if key != "set"},
                     "kernel": sent.kernel,
                     "set": sent.at,
+                    "in_place": before is not None and before.identity == id(value),
                     "cell": label,
                     "line": lines.get(name, 0),
                 }
@@ -116,6 +124,12 @@ class NameTable:
             and not (name.startswith("__") and name.endswith("__"))
             and getattr(value, "__module__", "") != values.__name__  # `captured`
         )
+
+
+def _root(name: str) -> str:
+    """Return the name of which `CFG.lr` or `nets[0].state_dict()` is a part; else nothing."""
+    root = re.match(r"(\w+)[.\[]", name)
+    return root.group(1) if root else ""
 
 
 def bound_lines(text: str) -> Dict[str, int]:
