@@ -153,3 +153,30 @@ def test_an_attribute_is_sent_again_with_a_class_that_is_made_anew(lab: Lab) -> 
     assert lab.there("out = A.x") == 1
     lab.here("A.x = 2")
     assert lab.there("out = A.x") == 2
+
+
+def test_an_object_that_gives_its_keys_as_attributes_ends_no_rank(lab: Lab) -> None:
+    lab.here("class D(dict):\n    __getattr__ = dict.__getitem__\nd = D(lr=1)")
+    assert lab.there("e = d\nout = e.lr") == 1
+
+
+@pytest.mark.parametrize(
+    "makes",
+    ["class A:\n    def get(self): return n\na = A()", "import types\n"
+     "a = types.SimpleNamespace(get=0)\na = [lambda: n]\nget = a[0]"],
+    ids=["object", "list"],
+)  # fmt: skip
+def test_what_objects_of_the_ranks_read_is_sent(lab: Lab, makes: str) -> None:
+    lab.here("n = 1")
+    call = "a.get()" if "class" in makes else "a[0]()"
+    assert lab.there(f"{makes}\nout = {call}") == 1
+    lab.here("n = 2")
+    assert lab.there(f"out = {call}") == 2
+
+
+def test_who_has_an_edited_class_itself_has_all_that_is_new(lab: Lab) -> None:
+    text = "class A:\n    x = {0}\n    @property\n    def p(self): return {0}\n"
+    lab.here(text.format(1))
+    assert lab.there("B = A\nout = (B.x, B().p)") == (1, 1)
+    lab.here(text.format(2) + "    def new(self): return 2")
+    assert lab.there("A\nout = (B.x, B().p, B().new())") == (2, 2, 2)

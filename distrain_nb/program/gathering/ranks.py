@@ -8,8 +8,11 @@ sends to the session.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,11 +169,13 @@ def settle(notebook: Notebook, pending: PendingName, history: ExecutionHistory) 
 
 def leave_out(gathering: Gathering, names: RankNames) -> NamesSent:
     """Take out of what was gathered all that the ranks have already; return what is sent."""
-    history, digests = gathering.history, dict[str, str]()
+    history, digests, files = gathering.history, dict[str, str](), _files(gathering)
 
     def unlike() -> set[str]:
         new = {n: needed for n, needed in gathering.found.items() if n not in digests}
-        digests.update({name: digest_of(needed) for name, needed in new.items()})
+        digests.update(
+            {n: digest_of(needed) + _files_of(needed, files) for n, needed in new.items()}
+        )
         every = gathering.found.items()
         return {n for n, needed in every if not names.has(needed, digests[n], history)}
 
@@ -192,6 +197,27 @@ def leave_out(gathering: Gathering, names: RankNames) -> NamesSent:
     gathering.repeated = repeated
     gathering.findings += _overwritten(gathering.found.values(), sent, names)
     return NamesSent(names.kernel, names.at, sent, tuple(sorted(names.keeps)))
+
+
+def _files(gathering: Gathering) -> dict[str, str]:
+    """Return a text for each module beside the notebook that changes when any of their files does:
+    one may import the other."""
+    paths = [getattr(sys.modules.get(name), "__file__", None) for name in gathering.modules]
+    texts = gathering.world.modules.texts
+    every = hashlib.sha256()
+    for path in sorted(Path(path).absolute() for path in paths if path):
+        with suppress(OSError):
+            every.update(texts.get(path) or path.read_bytes())
+    return dict.fromkeys(gathering.modules, every.hexdigest()[:16])
+
+
+def _files_of(needed: Needed, files: Mapping[str, str]) -> str:
+    if not isinstance(needed.how, Import):
+        return ""
+    is_module = isinstance(needed.value, ModuleType)
+    return files.get(
+        needed.value.__name__ if is_module else str(needed.how.statements[0].split()[1]), ""
+    )
 
 
 def _overwritten(
@@ -225,7 +251,7 @@ def digest_of(needed: Needed) -> str:
     """Return a text that changes when what is sent of a name does."""
     how = needed.how
     if isinstance(how, Import):
-        text = "\n".join(how.statements)
+        text = "\n".join((*how.statements, same_text(needed.value)))
     elif isinstance(how, Literal):
         text = how.text
     elif isinstance(how, SourceCode):

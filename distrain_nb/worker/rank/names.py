@@ -8,6 +8,7 @@ and small, for tensors and for modules of PyTorch.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import types
@@ -24,6 +25,7 @@ from distrain_nb.worker.rank import values
 
 MOST_BYTES = 1 << 20  # of an array that is compared as a whole
 MOST_ITEMS = 1_000
+MOST_HELD = 32  # items of a list in which functions are looked for
 NEVER = -1  # a place before all cells
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _PRIVATE = {"In", "Out", "display"}
@@ -122,7 +124,7 @@ class NameTable:
             for name, value in list(self._namespace.items())
             if name not in _PRIVATE
             and not (name.startswith("__") and name.endswith("__"))
-            and getattr(value, "__module__", "") != values.__name__  # `captured`
+            and not (type(value) is types.FunctionType and value.__module__ == values.__name__)
         )
 
 
@@ -165,9 +167,10 @@ def described(value: Any) -> Dict[str, Any]:
     """Return the fields of `RankName` that say what a value is."""
     kind = type(value)
     fields: Dict[str, Any] = {"type": kind.__name__, "same": same_text(value)}
-    if isinstance(value, types.FunctionType):
-        fields["reads"] = tuple(sorted(set(_global_names(value.__code__))))
-    elif _is_module_of_torch(value):
+    reads = set(_reads(value))
+    if reads:
+        fields["reads"] = tuple(sorted(reads))
+    if _is_module_of_torch(value):
         tensors = [*value.parameters(), *value.buffers()]
         fields["bytes"] = sum(map(_bytes, tensors))
         fields["dtype"] = _joined(tensor.dtype for tensor in tensors)
@@ -208,6 +211,25 @@ def _bytes(value: Any) -> int:
     return size if isinstance(size, int) else 0
 
 
+def _reads(value: Any, depth: int = 2) -> Iterator[str]:
+    """Yield the global names that a function reads, those of a class and its objects, and those
+    that a partial or a short list or dict holds."""
+    if isinstance(value, types.FunctionType):
+        yield from _global_names(value.__code__)
+    elif isinstance(value, type) and depth and value.__module__ == "__main__":
+        yield from (cls.__name__ for cls in value.__mro__ if cls.__module__ == "__main__")
+        for part in [part for cls in value.__mro__[:-1] for part in vars(cls).values()]:
+            yield from _reads(getattr(part, "__func__", getattr(part, "fget", part)), 0)
+    elif type(value).__module__ == "__main__":
+        yield from _reads(type(value), depth)
+    elif depth and isinstance(value, functools.partial):
+        yield from _reads(value.func, depth - 1)
+        yield getattr(value.func, "__name__", "")
+    elif depth and type(value) in (list, tuple, dict) and len(value) <= MOST_HELD:
+        for part in value.values() if type(value) is dict else value:
+            yield from _reads(part, depth - 1)
+
+
 def _global_names(code: types.CodeType) -> Iterator[str]:
     yield from code.co_names
     for constant in code.co_consts:
@@ -224,8 +246,8 @@ def same_text(value: Any) -> str:
     what is plain and small; else empty."""
     if isinstance(value, types.ModuleType):
         return f"module {value.__name__}"
-    home, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        home, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
         return f"{home}:{name}" if home != "__main__" and "<" not in name else ""
     return repr(value) if is_small(value) else ""
 
@@ -267,7 +289,7 @@ def trace(value: Any) -> str:
             return repr(value)
         if _is_module_of_torch(value):
             tensors = [*value.parameters(), *value.buffers()]
-            return f"{len(tensors)} {sum(t._version for t in tensors)}"
+            return str(hash(tuple((id(t), t._version) for t in tensors)))
         if hasattr(type(value), "_version") and hasattr(type(value), "data_ptr"):
             return f"{value._version}"
         if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":

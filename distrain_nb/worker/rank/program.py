@@ -31,6 +31,7 @@ from distrain_nb.worker.rank import (
 )
 from distrain_nb.worker.rank.arguments import added_arguments
 from distrain_nb.worker.rank.later import LATER, make_on_demand
+from distrain_nb.worker.rank.reloading import reload_edited
 from distrain_nb.worker.rank.since_import import keep
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
@@ -206,10 +207,12 @@ def run_in(
     folder = folder.absolute()
     entry = read_entry_point(folder)
     called = sys.argv[:1]
-    _become_main(main, folder, entry)
+    stays = _become_main(main, folder, entry)
     if is_trial:
         del os.environ[FOLDER_VARIABLE]
         sys.argv[:1] = called  # the name that a parser of arguments shows
+    if stays and _brings_modules(folder):
+        reload_edited(folder)
     pieces, flags = read_pieces(folder)
     make_on_demand(folder, vars(main), flags)
     expectations = expected.read(folder)
@@ -313,7 +316,8 @@ def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
             tell_linecache(piece.label, 1, piece.text.split("\n"))
 
 
-def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> None:
+def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> bool:
+    """Return whether it was that before, for an earlier cell."""
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
     main.__package__ = entry.package
@@ -325,6 +329,7 @@ def _become_main(main: ModuleType, folder: Path, entry: EntryPoint) -> None:
         # Of all cells that a rank has run, only those stay on the path that brought modules.
         if sys.path[:1] != [str(place)] and not (stays and not _brings_modules(place)):
             sys.path.insert(0, str(place))
+    return stays
 
 
 def _brings_modules(folder: Path) -> bool:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from types import FunctionType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Dict
 
+# What a class has by itself, and what is made for its layout.
+_OF_CLASS = ("__dict__", "__weakref__", "__module__", "__qualname__", "__slots__", "__classcell__")
+_OF_LAYOUT = (GetSetDescriptorType, MemberDescriptorType)
 _OF_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__", "__doc__", "__dict__")
 
 
@@ -20,10 +23,11 @@ class Redefinitions:
 
     def __init__(self, namespace: Dict[str, Any]) -> None:
         self._namespace = namespace
+        module = namespace["__name__"]
         self._before = {
             name: value
             for name, value in namespace.items()
-            if isinstance(value, (type, FunctionType)) and value.__module__ == "__main__"
+            if isinstance(value, (type, FunctionType)) and value.__module__ == module
         }
 
     def apply(self) -> None:
@@ -45,10 +49,15 @@ class Redefinitions:
             except TypeError:  # other slots, another base
                 continue
         holders = [key for key, value in self._namespace.items() if type(value) is old]
-        for key, function in vars(old).items():
-            now = vars(new).get(key)
-            if isinstance(function, FunctionType) and isinstance(now, FunctionType):
-                _update_function(function, now)
+        for key, now in list(vars(new).items()):  # whoever has the old class itself
+            before = vars(old).get(key)
+            if isinstance(before, FunctionType) and isinstance(now, FunctionType):
+                _update_function(before, now)
+            elif key not in _OF_CLASS and not isinstance(now, _OF_LAYOUT):
+                try:
+                    setattr(old, key, now)
+                except (AttributeError, TypeError):  # a class of which nothing can be set
+                    continue
         if holders:
             names = ", ".join(f"`{holder}`" for holder in holders)
             verb, them = ("keeps", "it") if len(holders) == 1 else ("keep", "them")
@@ -60,9 +69,9 @@ class Redefinitions:
 
 
 def _update_function(old: FunctionType, new: FunctionType) -> None:
-    """Have the old function do what the new one does; one with another closure stays, and one that
-    calls `super()`, whose closure is its class."""
-    if "__class__" in old.__code__.co_freevars:
+    """Have the old function do what the new one does. What it has from around it stays: its class,
+    for `super()`. One that has other names from there stays as a whole."""
+    if old.__code__.co_freevars != new.__code__.co_freevars:
         return
     for attribute in _OF_FUNCTION:
         try:
