@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,31 @@ def test_a_changed_definition_reaches_the_ranks_as_by_autoreload(lab: Lab) -> No
     run = lab.there("print(net.name(), Net().name())", rank="0")
     assert "`net` keeps the earlier class `Net`, whose layout differs" in run.logs()
     assert "[rank 0] slots slots" in run.logs()
+
+
+def test_what_comes_after_a_model_has_its_parameters(lab: Lab) -> None:
+    """As an optimizer does; PyTorch's takes ten seconds to import all that `step` needs."""
+    lab.here("import torch\ntorch.manual_seed(0)\nnet = torch.nn.Linear(2, 1, bias=False)")
+    lab.lines(GROUP + "before = net.weight.detach().clone()\nprint(before.shape)")
+    lab.here("groups = [{'params': [*net.parameters()]}]")
+    lab.lines("with torch.no_grad():\n    groups[0]['params'][0] += 1\nprint('stepped')")
+    assert lab.lines("print((net.weight - before).tolist())", rank="1") == ["[rank 1] [[1.0, 1.0]]"]
+
+
+def test_an_edited_module_reaches_the_ranks(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "edited_beside.py"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file.write_text("def act():\n    return 'old'\n")
+    lab.here("import edited_beside\nfrom edited_beside import act")
+    cell = "print(edited_beside.act(), act())"
+    assert lab.lines(cell, rank="1") == ["[rank 1] old old"]
+    file.write_text("def act():\n    return 'edited'\n")
+    lab.here("import importlib\nimportlib.reload(edited_beside)\nfrom edited_beside import act")
+    assert lab.lines(cell, rank="1") == ["[rank 1] edited edited"]
+    del sys.modules["edited_beside"]
 
 
 @pytest.mark.parametrize(
