@@ -176,6 +176,7 @@ from distrain_nb import on_stop
 path = os.environ["AIP_CHECKPOINT_DIR"] + "/step"
 step = int(open(path).read()) if os.path.exists(path) else 0
 print("begins at", step, flush=True)
+pause = 0.01 if step else 0.3  # the first run is stopped long before its end
 
 @on_stop
 def save():
@@ -184,7 +185,7 @@ def save():
 
 while step < last:
     step += 1
-    time.sleep(0.01)
+    time.sleep(pause)
     if step == 5:
         print("begun", flush=True)
 """
