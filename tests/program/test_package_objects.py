@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import sys
+import types
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import torch
 
 from distrain_nb.program.notebook.package_objects import PackageObjects
 from distrain_nb.worker.pickles import Restoring
@@ -157,3 +160,29 @@ def test_values_and_what_functions_set_are_copied() -> None:
     place = PackageObjects().place
     for value in (datetime.timezone.utc, mimetypes._db, 3, "x", [], len, PackageObjects):  # type: ignore[attr-defined]
         assert place(value) is None
+
+
+def test_modules_that_come_meanwhile_disturb_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads import while a notebook's packages are looked through: here, each collection of
+    garbage does, which any new tuple may begin."""
+    home = types.ModuleType("coming_meanwhile")
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    came = [types.ModuleType(f"coming_meanwhile.m{n}") for n in range(3_000)]
+
+    def come(phase: str, _info: object) -> None:
+        if phase == "start" and came:
+            module = came.pop()
+            sys.modules[module.__name__] = module
+            setattr(home, module.__name__.rpartition(".")[2], module)
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(come)
+    gc.set_threshold(1)
+    try:
+        assert PackageObjects().place(torch.default_generator) == ("torch", "default_generator")
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(come)
+        for name in [name for name in sys.modules if name.startswith("coming_meanwhile.")]:
+            del sys.modules[name]
+    assert len(came) < 3_000

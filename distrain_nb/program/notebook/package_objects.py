@@ -38,7 +38,7 @@ class PackageObjects:
     def _modules(self) -> dict[str, dict[str, ModuleType]]:
         """Modules by their names, by packages."""
         modules: dict[str, dict[str, ModuleType]] = {}
-        for name, loaded in [*sys.modules.items()]:
+        for name, loaded in sys.modules.copy().items():  # threads import
             if isinstance(loaded, ModuleType):
                 modules.setdefault(name.partition(".")[0], {})[name] = loaded
         return modules
@@ -83,7 +83,7 @@ def _places_in(modules: Mapping[str, ModuleType], package: str) -> Places:
     places: Places = {}
     for module, loaded in modules.items():
         named = list[tuple[str, int]]()
-        for name, value in [*vars(loaded).items()]:
+        for name, value in vars(loaded).copy().items():
             cls = type(value)
             if cls not in kinds:
                 root = str(cls.__module__).partition(".")[0]

@@ -220,7 +220,7 @@ class _Imports:
         imported = sys.modules[package]
         return any(
             vars(module).get(package) is imported
-            for name, module in list(sys.modules.items())
+            for name, module in sys.modules.copy().items()
             if name.partition(".")[0] == root and type(module) is type(sys)
         )
 
