@@ -100,7 +100,7 @@ def send_together(
             if latest["set"] == NEVER or name in names.sends:
                 gathering.want_name(name, where)
                 upcoming.add(name)
-            elif name not in names.keeps and (latest["in_place"] or not latest["same"]):
+            elif name not in names.keeps and (latest.get("in_place") or not latest["same"]):
                 findings[name] = _apart(name, by, where, latest, names.session)
         gathering.run()
         upcoming &= gathered.keys()

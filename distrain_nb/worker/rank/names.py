@@ -39,8 +39,8 @@ class RankName:
     `sent` is the notebook's cell before which it was sent, by its place in the order of execution,
     `digest` that of the value then. `set` is the place of the ranks' cell that has set it since,
     `cell` and `line` where; NEVER and empty for none; `in_place`: it is still the same object.
-    `same` is equal for equal values, where they can
-    be compared; `reads` are global names that a function reads.
+    `same` is equal for equal values, where they can be compared; `reads` are global names that a
+    function reads.
     """
 
     type: str
